@@ -1,0 +1,55 @@
+# `make demo` and `make test` are all a fresh machine needs; both install first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+NATIVE_SOURCES := $(wildcard xstream/sigseg/*.[ch] xstream/sched/*.[ch])
+RUN_PYTEST := $(BIN)/python -m pytest
+
+.PHONY: install test test-slow asan demo bench bench-peers lint format clean help
+
+help: ## what each target does
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
+
+install: $(VENV)/.native ## .venv with the package and its development tools
+
+$(VENV)/.installed: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "xstream needs Python 3.11 or newer and '$(PYTHON)' was not found: install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "xstream needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): install a newer one, or say make PYTHON=/path/to/python3." >&2; exit 1; }
+	@set -- $${CC:-cc}; command -v "$$1" >/dev/null || { echo "xstream needs a C compiler and '$$1' was not found: install one (Debian: apt install gcc; Fedora: dnf install gcc; macOS: xcode-select --install), or name yours in CC." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "xstream needs Python's venv module: install it (Debian: apt install python3-venv)." >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.native
+
+$(VENV)/.native: $(VENV)/.installed $(NATIVE_SOURCES) hatch_build.py
+	$(BIN)/python hatch_build.py
+	@touch $@
+
+test: install ## the tests (slow ones and benchmarks aside)
+	$(RUN_PYTEST) -m "not slow"
+
+test-slow: install ## the tests that take minutes
+	$(RUN_PYTEST) -m slow
+
+asan: install ## the signal-segment tests under AddressSanitizer and UBSan
+	$(BIN)/python tests/run_sanitized.py
+
+demo: install ## the main job, in the terminal
+	@$(BIN)/python examples/demo.py
+
+bench: install ## benchmarks, with the figure each one must reach
+	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider
+
+lint: install ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install ## ruff's formatter and its safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## everything that can be made again
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks demo-out
+	find . -name '*.so' -not -path './.git/*' -delete
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""xstream: queries over signal segments."""

@@ -1,0 +1,62 @@
+"""The `xstream` command.
+
+Commands are thin: they parse, call a library function and print. Whatever is heavy (numba, Spark,
+plotly) is imported inside the command that needs it, so that `--help` answers at once.
+Applications add their own group of commands through the entry point group `xstream.apps`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from xstream.errors import XStreamError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="xstream",
+    help="A high-rate signal-segment stream runtime, and Linear Road as its proving ground.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"xstream {metadata.version('xstream')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def _add_apps() -> None:
+    for entry in sorted(metadata.entry_points(group="xstream.apps"), key=lambda entry: entry.name):
+        app.add_typer(entry.load(), name=entry.name)
+
+
+def main() -> None:
+    """Run the command line: exit code 2 and one sentence for anything the user can mend."""
+    _add_apps()
+    try:
+        app()
+    except XStreamError as error:
+        typer.echo(f"xstream: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); that is its right.
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,1 @@
+int xs_version(void);
