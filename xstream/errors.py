@@ -60,7 +60,7 @@ class SegmentRangeError(SigSegError, IndexError):
 
 
 class DtypeError(SigSegError, TypeError):
-    """A dtype that a segment cannot hold, that cannot be mixed, or that a receiver cannot express."""
+    """A dtype that a segment cannot hold or mix, or that a receiver cannot express."""
 
 
 class ManagerError(SigSegError, ValueError):

@@ -1,1 +1,24 @@
-"""Placeholder."""
+"""Signal segments, their timebases and their memory managers. Knows nothing of queries."""
+
+from __future__ import annotations
+
+from xstream.sigseg.manager import (
+    MANAGER_NAMES,
+    MemoryManager,
+    MemoryStats,
+    current_manager,
+    memory_manager,
+)
+from xstream.sigseg.segment import SegmentWriter, SigSeg
+from xstream.sigseg.timebase import Timebase
+
+__all__ = [
+    "MANAGER_NAMES",
+    "MemoryManager",
+    "MemoryStats",
+    "SegmentWriter",
+    "SigSeg",
+    "Timebase",
+    "current_manager",
+    "memory_manager",
+]

@@ -1,0 +1,84 @@
+"""What segments share with numpy, Arrow and DLPack: dtypes each can express, zero-copy views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream._native import ffi, lib
+from xstream.errors import DtypeError
+
+_HOLDABLE_KINDS = "biufc"
+
+
+def holdable_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """`dtype` in native byte order, or a DtypeError that names it."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"a segment cannot hold {dtype!r}: not a numpy dtype") from None
+    _check_leaf_types(wanted, wanted)
+    return wanted if wanted.isnative else wanted.newbyteorder("=")
+
+
+def _check_leaf_types(dtype: np.dtype[Any], whole: np.dtype[Any]) -> None:
+    if dtype.names is not None:
+        for name in dtype.names:
+            _check_leaf_types(dtype[name], whole)
+    elif dtype.subdtype is not None:
+        _check_leaf_types(dtype.subdtype[0], whole)
+    elif dtype.kind not in _HOLDABLE_KINDS or dtype.char in "gG":
+        inside = "" if dtype is whole else f" (inside {whole})"
+        raise DtypeError(
+            f"a segment cannot hold dtype {dtype}{inside}: samples are booleans, integers, "
+            "float16/32/64, complex64/128, or records of those"
+        )
+    if dtype.itemsize == 0:
+        raise DtypeError(f"a segment cannot hold dtype {whole}: its items have no bytes")
+
+
+def owned_memory(data: Any, nbytes: int, release: Callable[[Any], None], owner: Any) -> Any:
+    """A writable buffer over `data`; `release(owner)` runs when the last user of it has gone."""
+    kept = ffi.gc(ffi.cast("char *", data), lambda _: release(owner))
+    return ffi.buffer(kept, nbytes)
+
+
+def view_of(data: Any, width: int, dtype: np.dtype[Any], hold: Any) -> npt.NDArray[Any]:
+    """A read-only array over `width` samples at `data`; it gives up `hold` when it goes."""
+    memory = owned_memory(data, width * dtype.itemsize, lib.xs_block_unhold, hold)
+    return np.ndarray((width,), dtype, buffer=memoryview(memory).toreadonly())
+
+
+def arrow_type(dtype: np.dtype[Any]) -> Any:
+    """The Arrow type with the same bytes, or a DtypeError that names the dtype."""
+    import pyarrow as pa
+
+    if dtype.kind not in "iuf":
+        raise DtypeError(f"Arrow cannot express dtype {dtype} without a copy")
+    return pa.from_numpy_dtype(dtype)
+
+
+def arrow_array(samples: npt.NDArray[Any], type_: Any) -> Any:
+    """`samples` as an Arrow array over the same memory."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(type_, len(samples), [None, pa.py_buffer(samples)])
+
+
+def check_dlpack(dtype: np.dtype[Any]) -> None:
+    """Raise a DtypeError where DLPack has no such type."""
+    if dtype.kind not in "biufc":
+        raise DtypeError(f"DLPack cannot express dtype {dtype}")
+
+
+def same_samples(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+    """Equal by value, a NaN equal to a NaN, so that a segment always equals itself."""
+    if a.dtype.names is not None:
+        return all(same_samples(a[name], b[name]) for name in a.dtype.names)
+    equal = a == b
+    if a.dtype.kind in "fc":
+        equal |= (a != a) & (b != b)
+    return bool(equal.all())

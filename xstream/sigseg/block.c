@@ -1,0 +1,161 @@
+/* Managers, their counters, and the blocks they hand out. */
+#include <sched.h>
+
+#include "internal.h"
+
+enum { ALIGNMENT = 64 }; /* a cache line, and what Arrow and AVX-512 like */
+
+static const xs_kind_table *const tables[] = {
+    [XS_COPY_ALWAYS] = &xs_copy_always,
+    [XS_REFCOUNT_COPY] = &xs_refcount_copy,
+    [XS_REFCOUNT_REALLOC] = &xs_refcount_realloc,
+    [XS_REFCOUNT_LAZY] = &xs_refcount_lazy,
+};
+
+xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes)
+{
+    xs_manager *manager = calloc(1, sizeof *manager);
+    if (!manager) return NULL;
+    manager->table = tables[kind];
+    manager->kind = kind;
+    manager->limit_bytes = limit_bytes;
+    count_add(&manager->refs, 1);
+    return manager;
+}
+
+void xs_manager_drop(xs_manager *manager)
+{
+    if (count_release(&manager->refs)) free(manager);
+}
+
+xs_kind xs_manager_kind(const xs_manager *manager) { return manager->kind; }
+
+void xs_manager_counters(xs_manager *manager, xs_counters *out)
+{
+    out->live_blocks = count_get(&manager->live_blocks);
+    out->live_segments = count_get(&manager->refs) - out->live_blocks - 1;
+    out->live_bytes = count_get(&manager->live_bytes);
+    out->peak_bytes = count_get(&manager->peak_bytes);
+    out->allocations = count_get(&manager->allocations);
+    out->reallocations = count_get(&manager->reallocations);
+    out->moved_reallocations = count_get(&manager->moved_reallocations);
+    out->pinned_copies = count_get(&manager->pinned_copies);
+    out->shares = count_get(&manager->shares);
+    out->appends = count_get(&manager->appends);
+    out->subsegs = count_get(&manager->subsegs);
+    out->materialisations = count_get(&manager->materialisations);
+    out->edits = count_get(&manager->edits);
+    for (int why = 0; why < XS_REASONS; why++)
+        out->bytes_copied[why] = count_get(&manager->bytes_copied[why]);
+}
+
+void copied(xs_manager *manager, xs_reason why, int64_t bytes)
+{
+    count_add(&manager->bytes_copied[why], bytes);
+}
+
+/* Books `bytes` more; false, and nothing booked, where the limit would be passed. */
+static bool book_bytes(xs_manager *manager, int64_t bytes)
+{
+    int64_t live = count_add(&manager->live_bytes, bytes) + bytes;
+    if (live > manager->limit_bytes) {
+        count_add(&manager->live_bytes, -bytes);
+        return false;
+    }
+#ifdef XS_PLAIN_COUNTS
+    if (live > manager->peak_bytes) manager->peak_bytes = live;
+#else
+    int64_t peak = count_get(&manager->peak_bytes);
+    while (live > peak && !atomic_compare_exchange_weak_explicit(
+                              &manager->peak_bytes, &peak, live, memory_order_relaxed,
+                              memory_order_relaxed))
+        ;
+#endif
+    return true;
+}
+
+static char *aligned_after(void *memory, size_t header)
+{
+    uintptr_t at = (uintptr_t)memory + header;
+    return (char *)((at + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
+}
+
+/* Only refcount-realloc moves data away from its header; the others spare the second allocation. */
+static bool data_apart(const xs_manager *manager) { return manager->kind == XS_REFCOUNT_REALLOC; }
+
+xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity)
+{
+    if (!book_bytes(manager, capacity)) return NULL;
+    bool apart = data_apart(manager);
+    size_t inline_bytes = apart ? 0 : (size_t)capacity + ALIGNMENT;
+    xs_block *block = malloc(sizeof *block + inline_bytes);
+    char *data = !block ? NULL : apart ? malloc((size_t)capacity) : aligned_after(block, sizeof *block);
+    if (!data) {
+        free(block);
+        count_add(&manager->live_bytes, -capacity);
+        return NULL;
+    }
+    *block = (xs_block){.manager = manager, .data = data, .capacity = capacity, .used = bytes};
+    count_add(&block->refs, 1);
+    count_add(&manager->refs, 1);
+    count_add(&manager->live_blocks, 1);
+    count_add(&manager->allocations, 1);
+    return block;
+}
+
+bool block_grow(xs_block *block, int64_t capacity)
+{
+    xs_manager *manager = block->manager;
+    int64_t more = capacity - block->capacity;
+    if (!book_bytes(manager, more)) return false;
+    volatile uintptr_t before = (uintptr_t)block->data; /* only ever compared */
+    char *data = realloc(block->data, (size_t)capacity);
+    if (!data) {
+        count_add(&manager->live_bytes, -more);
+        return false;
+    }
+    count_add(&manager->reallocations, 1);
+    if ((uintptr_t)data != before) count_add(&manager->moved_reallocations, 1);
+    block->data = data;
+    block->capacity = capacity;
+    return true;
+}
+
+void block_drop(xs_block *block)
+{
+    if (!count_release(&block->refs)) return;
+    xs_manager *manager = block->manager;
+    count_add(&manager->live_bytes, -block->capacity);
+    count_add(&manager->live_blocks, -1);
+    if (data_apart(manager)) free(block->data);
+    free(block);
+    xs_manager_drop(manager);
+}
+
+char *block_pin(xs_block *block)
+{
+    if (!data_apart(block->manager)) return block->data;
+    int64_t pins = atomic_load_explicit(&block->pins, memory_order_relaxed);
+    for (;;) {
+        if (pins == MOVING) { /* for as long as one realloc and one memcpy take */
+            sched_yield();
+            pins = atomic_load_explicit(&block->pins, memory_order_relaxed);
+        } else if (atomic_compare_exchange_weak_explicit(&block->pins, &pins, pins + 1,
+                                                         memory_order_acquire,
+                                                         memory_order_relaxed)) {
+            return block->data;
+        }
+    }
+}
+
+void block_unpin(xs_block *block)
+{
+    if (data_apart(block->manager))
+        atomic_fetch_sub_explicit(&block->pins, 1, memory_order_release);
+}
+
+void xs_block_unhold(xs_block *hold)
+{
+    block_unpin(hold);
+    block_drop(hold);
+}

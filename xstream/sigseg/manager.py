@@ -1,0 +1,163 @@
+"""The memory managers' Python face: choose one, count what it does.
+
+The four differ in what passing, joining and cutting a segment costs (XStream, section III.B);
+what a segment shows is the same under all of them. `docs/memory-managers.md` compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from xstream._native import ffi, lib
+from xstream.errors import ManagerError, SegmentMemoryError
+
+__all__ = ["MANAGER_NAMES", "MemoryManager", "MemoryStats", "current_manager", "memory_manager"]
+
+_KINDS: dict[str, int] = {
+    "copy-always": lib.XS_COPY_ALWAYS,
+    "refcount-copy": lib.XS_REFCOUNT_COPY,
+    "refcount-realloc": lib.XS_REFCOUNT_REALLOC,
+    "refcount-lazy": lib.XS_REFCOUNT_LAZY,
+}
+#: The names that `memory=` takes, simplest manager first.
+MANAGER_NAMES: tuple[str, ...] = tuple(_KINDS)
+DEFAULT_NAME = "refcount-lazy"
+_REASONS = ("pass", "append", "subseg", "materialise", "edit")
+_UNLIMITED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """What a manager has done so far; read as attributes or as a mapping.
+
+    `live_*` and `peak_bytes` are about now, the rest are totals. `bytes_copied` is the sum of
+    `copied_for`, which says why: to pass, append, cut, materialise or edit.
+    """
+
+    live_segments: int
+    live_blocks: int
+    live_bytes: int
+    peak_bytes: int
+    allocations: int
+    reallocations: int
+    moved_reallocations: int
+    pinned_copies: int
+    shares: int
+    appends: int
+    subsegs: int
+    materialisations: int
+    edits: int
+    bytes_copied: int
+    copied_for: dict[str, int]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> tuple[str, ...]:
+        """The counters' names, so that `dict(stats)` works."""
+        return tuple(field.name for field in fields(self))
+
+
+class MemoryManager:
+    """One memory manager with its own counters.
+
+    Used as a context manager it is what new segments use inside:
+
+    >>> import numpy as np, xstream as xs
+    >>> with xs.memory_manager("copy-always") as mm:
+    ...     seg = xs.SigSeg(np.zeros(1000, dtype=np.float32))
+    ...     passed = seg.share()
+    >>> mm.stats().live_blocks, mm.stats().bytes_copied
+    (2, 4000)
+
+    Segments live as long as somebody holds them, beyond the `with` block and the manager.
+    `limit_bytes` bounds what its blocks may hold together.
+    """
+
+    __slots__ = ("_counters", "_handle", "_token", "limit_bytes", "name")
+
+    def __init__(self, name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> None:
+        if name not in _KINDS:
+            known = ", ".join(MANAGER_NAMES)
+            raise ManagerError(f"there is no memory manager {name!r}: choose one of {known}")
+        if limit_bytes is not None and limit_bytes <= 0:
+            raise ManagerError(f"limit_bytes must be positive, not {limit_bytes}")
+        handle = lib.xs_manager_new(_KINDS[name], min(limit_bytes or _UNLIMITED, _UNLIMITED))
+        if not handle:
+            raise SegmentMemoryError("no memory is left for a memory manager")
+        self.name = name
+        self.limit_bytes = limit_bytes
+        self._handle = ffi.gc(handle, lib.xs_manager_drop)
+        self._counters = ffi.new("xs_counters *")
+        self._token: list[Token[MemoryManager | None]] = []
+
+    def stats(self) -> MemoryStats:
+        """The counters as they stand."""
+        lib.xs_manager_counters(self._handle, self._counters)
+        counters = self._counters
+        copied = {why: counters.bytes_copied[i] for i, why in enumerate(_REASONS)}
+        plain = {
+            field.name: getattr(counters, field.name)
+            for field in fields(MemoryStats)
+            if field.name not in ("bytes_copied", "copied_for")
+        }
+        return MemoryStats(**plain, bytes_copied=sum(copied.values()), copied_for=copied)
+
+    def __enter__(self) -> MemoryManager:
+        self._token.append(_current.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token.pop())
+
+    def __repr__(self) -> str:
+        live = self.stats()
+        return f"<MemoryManager {self.name}, {live.live_bytes} bytes in {live.live_blocks} blocks>"
+
+    def out_of_memory(self, what: str) -> SegmentMemoryError:
+        """The error for an allocation that failed."""
+        if self.limit_bytes is not None:
+            return SegmentMemoryError(
+                f"{what} does not fit: {self.name} may hold {self.limit_bytes:,} bytes "
+                f"and holds {self.stats().live_bytes:,}"
+            )
+        return SegmentMemoryError(f"{what} does not fit into memory")
+
+
+_current: ContextVar[MemoryManager | None] = ContextVar("xstream_memory_manager", default=None)
+
+
+def memory_manager(name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> MemoryManager:
+    """A fresh manager with counters of its own, for `with` or for `memory=`.
+
+    >>> with memory_manager("refcount-realloc", limit_bytes=2**30) as mm:
+    ...     mm.name
+    'refcount-realloc'
+    """
+    return MemoryManager(name, limit_bytes=limit_bytes)
+
+
+@cache
+def _shared_manager(name: str) -> MemoryManager:
+    return MemoryManager(name)
+
+
+def current_manager(memory: str | MemoryManager | None = None) -> MemoryManager:
+    """The manager that `memory=` means: given, named, that of the `with` block, or the default."""
+    if isinstance(memory, MemoryManager):
+        return memory
+    if memory is None:
+        return _current.get() or _shared_manager(DEFAULT_NAME)
+    inside = _current.get()
+    if inside is not None and inside.name == memory:
+        return inside
+    return _shared_manager(memory)

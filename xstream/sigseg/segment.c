@@ -1,0 +1,227 @@
+/* What all segments have in common, whatever their manager. */
+#include <time.h>
+
+#include "internal.h"
+
+xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
+                     xs_block *block, int64_t offset)
+{
+    xs_seg *seg = malloc(sizeof *seg);
+    if (!seg) {
+        if (block) block_drop(block);
+        return NULL;
+    }
+    *seg = (xs_seg){.manager = manager, .start = start, .width = width, .itemsize = itemsize,
+                    .block = block, .offset = offset, .pieces = block != NULL};
+    count_add(&seg->refs, 1);
+    count_add(&manager->refs, 1);
+    return seg;
+}
+
+xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow(width, itemsize, &bytes) || bytes > INT64_MAX / 4) return NULL;
+    xs_block *block = bytes ? block_new(manager, bytes, bytes) : NULL;
+    if (bytes && !block) return NULL;
+    return seg_of_block(manager, start, width, itemsize, block, 0);
+}
+
+void *xs_seg_own_data(xs_seg *seg) { return seg->block ? seg->block->data + seg->offset : NULL; }
+
+int64_t xs_seg_start(const xs_seg *seg) { return seg->start; }
+int64_t xs_seg_width(const xs_seg *seg) { return seg->width; }
+int64_t xs_seg_pieces(const xs_seg *seg) { return seg->pieces; }
+
+xs_seg *xs_seg_ref(xs_seg *seg)
+{
+    count_add(&seg->refs, 1);
+    return seg;
+}
+
+void xs_seg_drop(xs_seg *seg)
+{
+    if (!count_release(&seg->refs)) return;
+    xs_manager *manager = seg->manager;
+    if (seg->block) block_drop(seg->block);
+    if (seg->spine) spine_drop(seg->spine);
+    xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
+    if (flat) block_drop(flat);
+    free(seg);
+    xs_manager_drop(manager);
+}
+
+xs_seg *xs_seg_share(xs_seg *seg)
+{
+    count_add(&seg->manager->shares, 1);
+    return seg->manager->table->share(seg);
+}
+
+xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
+{
+    count_add(&a->manager->appends, 1);
+    return a->manager->table->append(a, b);
+}
+
+xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width)
+{
+    count_add(&seg->manager->subsegs, 1);
+    return seg->manager->table->subseg(seg, start, width);
+}
+
+xs_seg *seg_widened(xs_seg *seg, int64_t width)
+{
+    xs_seg *wide = seg_of_block(seg->manager, seg->start, width, seg->itemsize,
+                                seg->block ? block_ref(seg->block) : NULL, seg->offset);
+    if (wide && seg->spine) {
+        count_add(&seg->spine->refs, 1);
+        wide->spine = seg->spine;
+        wide->head = seg->head;
+        wide->tail = seg->tail;
+        wide->pieces = seg->pieces;
+    }
+    return wide;
+}
+
+/* The same samples counted from another index. A list carries absolute indices, so it is made
+ * contiguous first; everything else shares its block. */
+xs_seg *xs_seg_restart(xs_seg *seg, int64_t start)
+{
+    if (!seg->width) return seg_of_block(seg->manager, start, 0, seg->itemsize, NULL, 0);
+    if (seg->block)
+        return seg_of_block(seg->manager, start, seg->width, seg->itemsize, block_ref(seg->block),
+                            seg->offset);
+    xs_block *hold;
+    if (!xs_seg_hold(seg, &hold)) return NULL;
+    return seg_of_block(seg->manager, start, seg->width, seg->itemsize, hold, 0);
+}
+
+xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
+{
+    int64_t bytes = seg_bytes(a) + seg_bytes(b), start = a->width ? a->start : b->start;
+    if (!bytes) return seg_of_block(a->manager, start, 0, a->itemsize, NULL, 0);
+    xs_block *block = block_new(a->manager, bytes, capacity > bytes ? capacity : bytes);
+    if (!block) return NULL;
+    xs_seg_read(a, a->start, a->width, block->data);
+    xs_seg_read(b, b->start, b->width, block->data + seg_bytes(a));
+    copied(a->manager, XS_APPEND, bytes);
+    return seg_of_block(a->manager, start, a->width + b->width, a->itemsize, block, 0);
+}
+
+xs_seg *xs_seg_edit(xs_seg *seg)
+{
+    count_add(&seg->manager->edits, 1);
+    xs_seg *copy = xs_seg_new(seg->manager, seg->start, seg->width, seg->itemsize);
+    if (copy && copy->block) {
+        xs_seg_read(seg, seg->start, seg->width, copy->block->data);
+        copied(seg->manager, XS_EDIT, seg_bytes(seg));
+    }
+    return copy;
+}
+
+void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out)
+{
+    if (!width) return;
+    if (seg->block) {
+        const char *data = block_pin(seg->block) + seg->offset;
+        memcpy(out, data + (start - seg->start) * seg->itemsize, (size_t)(width * seg->itemsize));
+        block_unpin(seg->block);
+        return;
+    }
+    xs_walk walk;
+    xs_piece piece;
+    int64_t samples;
+    char *to = out;
+    walk_begin(&walk, seg, start, start + width);
+    while (walk_next(&walk, &piece, &samples)) {
+        memcpy(to, piece.data, (size_t)(samples * seg->itemsize));
+        to += samples * seg->itemsize;
+    }
+}
+
+int xs_seg_is_flat(const xs_seg *seg)
+{
+    return seg->pieces <= 1 || atomic_load_explicit(&((xs_seg *)seg)->flat, memory_order_acquire);
+}
+
+/* Two threads may both copy; the first to finish is kept, and the other copy goes. */
+static xs_block *materialised(xs_seg *seg)
+{
+    xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
+    if (flat) return flat;
+    xs_block *mine = block_new(seg->manager, seg_bytes(seg), seg_bytes(seg));
+    if (!mine) return NULL;
+    xs_seg_read(seg, seg->start, seg->width, mine->data);
+    count_add(&seg->manager->materialisations, 1);
+    copied(seg->manager, XS_MATERIALISE, seg_bytes(seg));
+    if (atomic_compare_exchange_strong_explicit(&seg->flat, &flat, mine, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return mine;
+    block_drop(mine);
+    return flat;
+}
+
+const void *xs_seg_hold(xs_seg *seg, xs_block **hold)
+{
+    xs_block *block = seg->block ? seg->block : materialised(seg);
+    if (!block) return NULL;
+    *hold = block_ref(block);
+    return block_pin(block) + (seg->block ? seg->offset : 0);
+}
+
+const void *xs_seg_hold_piece(xs_seg *seg, int64_t number, int64_t *width, xs_block **hold)
+{
+    if (seg->block) {
+        *width = seg->width;
+        return xs_seg_hold(seg, hold);
+    }
+    xs_piece piece;
+    *width = spine_find_piece(seg, number, &piece);
+    *hold = block_ref(piece.block); /* lists live in blocks that never move */
+    return piece.data;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t xs_seg_time_appends(xs_seg **accumulator, int64_t count, int64_t piece, int64_t keep)
+{
+    enum { BATCH = 64 }; /* the pieces are made outside the measured time */
+    int64_t spent = 0;
+    while (count > 0) {
+        xs_seg *fresh[BATCH];
+        int64_t n = count < BATCH ? count : BATCH;
+        xs_seg *grown = *accumulator;
+        for (int64_t i = 0; i < n; i++) {
+            fresh[i] = xs_seg_new(grown->manager, seg_stop(grown) + i * piece, piece, grown->itemsize);
+            if (!fresh[i]) {
+                while (i) xs_seg_drop(fresh[--i]);
+                return -1;
+            }
+            memset(fresh[i]->block->data, 0, (size_t)seg_bytes(fresh[i]));
+        }
+        int64_t begin = now_ns(), i = 0;
+        for (; i < n; i++) {
+            xs_seg *next = xs_seg_append(grown, fresh[i]);
+            if (!next) break;
+            xs_seg_drop(grown);
+            grown = next;
+            if (keep && grown->width > keep) {
+                next = xs_seg_subseg(grown, seg_stop(grown) - keep, keep);
+                if (!next) break;
+                xs_seg_drop(grown);
+                grown = next;
+            }
+        }
+        spent += now_ns() - begin;
+        *accumulator = grown;
+        for (int64_t j = 0; j < n; j++) xs_seg_drop(fresh[j]);
+        if (i < n) return -1;
+        count -= n;
+    }
+    return spent;
+}

@@ -1,0 +1,522 @@
+"""`SigSeg`: a window of evenly spaced samples, passed by reference, behaving as a value."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterator
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream._native import ffi, lib
+from xstream.errors import (
+    DtypeError,
+    ManagerError,
+    NotAdjacentError,
+    SegmentRangeError,
+    SigSegError,
+    TimebaseError,
+)
+from xstream.sigseg import _interop
+from xstream.sigseg.manager import MemoryManager, current_manager
+from xstream.sigseg.timebase import Timebase
+
+__all__ = ["SegmentWriter", "SigSeg"]
+
+_append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
+
+
+class _Probe:
+    def __init__(self) -> None:
+        self.attribute = object()
+
+
+#: What getrefcount says of something that one attribute refers to and nothing else does.
+_ALONE = sys.getrefcount(_Probe().attribute)
+_MAX_INDEX = 2**62  # far from overflow in every sum of two indices
+
+
+class _Signal:
+    """What all segments of one signal have in common."""
+
+    __slots__ = ("dtype", "manager", "timebase")
+
+    def __init__(self, dtype: np.dtype[Any], timebase: Timebase, manager: MemoryManager) -> None:
+        self.dtype, self.timebase, self.manager = dtype, timebase, manager
+
+
+class SigSeg:
+    """Samples [start, stop) of a signal, immutable, passed between operators without copying.
+
+    >>> import numpy as np, xstream as xs
+    >>> tb = xs.Timebase(rate_hz=1000.0)
+    >>> a = xs.SigSeg(np.arange(4, dtype=np.int16), start=0, timebase=tb)
+    >>> b = xs.SigSeg(np.arange(4, 6, dtype=np.int16), start=4, timebase=tb)
+    >>> a.append(b)
+    <SigSeg 6 samples [0, 6) int16 at 1000 Hz, 2 pieces, refcount-lazy>
+    >>> np.asarray(a.append(b).subseg(3, 2))
+    array([3, 4], dtype=int16)
+
+    Its laws, each of them a property test (`tests/sigseg/test_laws.py`):
+
+    * append is associative: `a.append(b).append(c) == a.append(b.append(c))`;
+    * a segment of width 0 is its unit: `null.append(a) == a == a.append(null)`;
+    * cutting distributes over joining: a subseg of `a.append(b)` is the append of the subsegs
+      of `a` and `b` that it covers;
+    * what a segment shows depends on the samples alone, never on the pieces they lie in, the
+      manager, or what is done with other segments: no operation changes an existing segment;
+    * time and index are inverse: `seg.index_at(seg.time_of(i)) == i`;
+    * appending across a gap, an overlap, another timebase, dtype or manager is an error that
+      names both sides.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_handle", "_signal", "_start", "_width")
+
+    _handle: Any
+    _start: int
+    _width: int
+    _signal: _Signal
+    _array: npt.NDArray[Any] | None
+
+    def __init__(
+        self,
+        samples: npt.ArrayLike,
+        start: int = 0,
+        timebase: Timebase | None = None,
+        memory: str | MemoryManager | None = None,
+    ) -> None:
+        self._handle = None
+        array = np.asarray(samples)
+        if array.ndim != 1:
+            raise SigSegError(f"a segment takes samples in one dimension, not {array.ndim}")
+        dtype = _interop.holdable_dtype(array.dtype)
+        _occupy(self, len(array), dtype, start, timebase, memory)
+        _own_array(self)[:] = array
+
+    @classmethod
+    def null(
+        cls,
+        timebase: Timebase | None = None,
+        dtype: npt.DTypeLike = np.float32,
+        memory: str | MemoryManager | None = None,
+    ) -> SigSeg:
+        """The segment of width 0: what an accumulator starts as, and the unit of append.
+
+        >>> SigSeg.null(Timebase(rate_hz=8.0), np.int16).width
+        0
+        """
+        seg = cls.__new__(cls)
+        seg._handle = None
+        _occupy(seg, 0, _interop.holdable_dtype(dtype), 0, timebase, memory)
+        return seg
+
+    @classmethod
+    def build(
+        cls,
+        width: int,
+        dtype: npt.DTypeLike = np.float32,
+        start: int = 0,
+        timebase: Timebase | None = None,
+        memory: str | MemoryManager | None = None,
+    ) -> SegmentWriter:
+        """A buffer to fill in place and commit, without a copy.
+
+        >>> with SigSeg.build(4, np.float64) as buffer:
+        ...     buffer.array[:] = 1.5
+        >>> np.asarray(buffer.segment)
+        array([1.5, 1.5, 1.5, 1.5])
+        """
+        seg = cls.__new__(cls)
+        seg._handle = None
+        _occupy(seg, width, _interop.holdable_dtype(dtype), start, timebase, memory)
+        return SegmentWriter(seg)
+
+    # -- what it is --------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """How many samples there are."""
+        return self._width
+
+    @property
+    def start(self) -> int:
+        """The index of the first sample in its signal."""
+        return self._start
+
+    @property
+    def stop(self) -> int:
+        """The index after the last sample."""
+        return self._start + self._width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of a sample."""
+        return self._signal.dtype
+
+    @property
+    def timebase(self) -> Timebase:
+        """How indices relate to time."""
+        return self._signal.timebase
+
+    @property
+    def memory(self) -> str:
+        """The name of its memory manager."""
+        return self._signal.manager.name
+
+    @property
+    def manager(self) -> MemoryManager:
+        """Its memory manager, with the counters."""
+        return self._signal.manager
+
+    @property
+    def pieces(self) -> int:
+        """How many ranges its samples lie in; more than one only under refcount-lazy."""
+        return int(lib.xs_seg_pieces(self._handle))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its samples take."""
+        return self._width * self.dtype.itemsize
+
+    def time_of(self, index: int) -> float:
+        """The time of sample `index` of the signal, in seconds."""
+        return self.timebase.time_of(index)
+
+    def index_at(self, time: float) -> int:
+        """The last sample at or before `time`."""
+        return self.timebase.index_at(time)
+
+    # -- passing, joining, cutting -----------------------------------------------------------
+
+    def share(self) -> SigSeg:
+        """Pass the segment, as handing it to an operator does; copies under copy-always."""
+        handle = lib.xs_seg_share(self._handle)
+        return _wrap(handle, self._start, self._width, self)
+
+    def append(self, other: SigSeg) -> SigSeg:
+        """The samples of both, which must be neighbours in the same signal.
+
+        >>> a = SigSeg(np.zeros(3, dtype=np.float32))
+        >>> a.append(SigSeg(np.zeros(2, dtype=np.float32), start=5))
+        Traceback (most recent call last):
+        xstream.errors.NotAdjacentError: cannot append [5, 7) to [0, 3): there is a gap of 2 samples
+        """
+        if other.__class__ is not SigSeg or self._signal is not other._signal:
+            _unify_signals(self, other)
+        width, more = self._width, other._width
+        start = self._start if width else other._start
+        if width and more and other._start != start + width:
+            raise _distance_error(self, other)
+        if self._array is not None:
+            _unpin(self)
+        handle = _append(self._handle, other._handle)
+        return _wrap(handle, start, width + more, self)
+
+    def subseg(self, start: int, width: int) -> SigSeg:
+        """`width` samples from index `start` of the signal, sharing memory where the manager does.
+
+        >>> SigSeg(np.arange(5, dtype=np.int8), start=10).subseg(12, 9)
+        Traceback (most recent call last):
+        xstream.errors.SegmentRangeError: [12, 21) is not inside the segment [10, 15)
+        """
+        mine = self._start
+        if width.__class__ is not int or start.__class__ is not int:
+            start, width = operator.index(start), operator.index(width)
+        if width < 0 or start < mine or start + width > mine + self._width:
+            raise _range_error(self, start, width)
+        handle = _subseg(self._handle, start, width)
+        return _wrap(handle, start, width, self)
+
+    def edit(self) -> SegmentWriter:
+        """A private copy to change and commit; this segment and its arrays stay as they are.
+
+        >>> seg = SigSeg(np.zeros(3, dtype=np.int32))
+        >>> with seg.edit() as e:
+        ...     e.array[1] = 7
+        >>> np.asarray(e.segment), np.asarray(seg)
+        (array([0, 7, 0], dtype=int32), array([0, 0, 0], dtype=int32))
+        """
+        handle = lib.xs_seg_edit(self._handle)
+        return SegmentWriter(_wrap(handle, self._start, self._width, self))
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def materialise(self) -> npt.NDArray[Any]:
+        """All samples as one read-only array: shared memory where they lie in one range.
+
+        Where they do not, they are copied into one once, and kept: asking again copies nothing.
+        """
+        array = self._array
+        if array is None:
+            array = self._array = self._first_view()
+        return array
+
+    def _first_view(self) -> npt.NDArray[Any]:
+        if not self._width:
+            array = np.empty(0, self.dtype)
+            array.flags.writeable = False
+            return array
+        hold = ffi.new("xs_block **")
+        data = lib.xs_seg_hold(self._handle, hold)
+        if not data:
+            raise self.manager.out_of_memory(f"one range of {self.nbytes:,} bytes")
+        return _interop.view_of(data, self._width, self.dtype, hold[0])
+
+    def chunks(self) -> Iterator[npt.NDArray[Any]]:
+        """The samples as read-only arrays in order, one a piece; never copies."""
+        hold, width = ffi.new("xs_block **"), ffi.new("int64_t *")
+        for piece in range(self.pieces):
+            data = lib.xs_seg_hold_piece(self._handle, piece, width, hold)
+            yield _interop.view_of(data, width[0], self.dtype, hold[0])
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        if copy is None and dtype is None:
+            return self.materialise()
+        wanted = self.dtype if dtype is None else np.dtype(dtype)
+        if copy is False:
+            if wanted != self.dtype:
+                raise ValueError(f"{self!r} cannot be read as {wanted} without a copy")
+            if not lib.xs_seg_is_flat(self._handle):
+                raise ValueError(f"{self!r} cannot be one array without a copy: read its chunks()")
+        array = self.materialise()
+        if copy:
+            return array.astype(wanted)
+        return array if wanted == self.dtype else array.astype(wanted)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        type_ = _interop.arrow_type(self.dtype)
+        arrays = [_interop.arrow_array(chunk, type_) for chunk in self.chunks()]
+        return pa.chunked_array(arrays, type_).__arrow_c_stream__(requested_schema)
+
+    def __dlpack__(self, **options: Any) -> object:
+        _interop.check_dlpack(self.dtype)
+        return self.materialise().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # the CPU
+
+    def __len__(self) -> int:
+        return self._width
+
+    def __iter__(self) -> Iterator[Any]:
+        for chunk in self.chunks():
+            yield from chunk
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice) -> SigSeg: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        """`seg[i]` is a sample, `seg[i:j]` a segment; positions count from the segment's start."""
+        if isinstance(key, slice):
+            first, stop, step = key.indices(self._width)
+            if step != 1:
+                raise SegmentRangeError(f"a segment has no steps of {step}: slice np.asarray(seg)")
+            return self.subseg(self._start + first, max(stop - first, 0))
+        position = operator.index(key)
+        if not -self._width <= position < self._width:
+            raise SegmentRangeError(f"position {position} is outside {self._width} samples")
+        sample = np.empty(1, self.dtype)
+        index = self._start + position % self._width
+        lib.xs_seg_read(self._handle, index, 1, ffi.from_buffer(sample.view(np.uint8)))
+        return sample[0]
+
+    # -- comparing, showing, ending ----------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SigSeg):
+            return NotImplemented
+        if (
+            self._width != other._width
+            or self.dtype != other.dtype
+            or self.timebase != other.timebase
+        ):
+            return False
+        if not self._width:
+            return True
+        if self._start != other._start:
+            return False
+        return _same_content(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __copy__(self) -> SigSeg:
+        return self
+
+    def __deepcopy__(self, _: object) -> SigSeg:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a SigSeg stays in its process: send np.asarray(seg), start and timebase")
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<SigSeg, not built>"
+        rate = "index" if self.timebase.is_index else f"at {self.timebase}"
+        pieces = self.pieces
+        return (
+            f"<SigSeg {self._width} samples [{self._start}, {self.stop}) {self.dtype} {rate}, "
+            f"{pieces} {'piece' if pieces == 1 else 'pieces'}, {self.memory}>"
+        )
+
+    def __del__(self, drop: Any = _drop) -> None:
+        if self._handle is not None:
+            drop(self._handle)
+
+
+class SegmentWriter:
+    """A segment that is being written: fill `array`, then read `segment`.
+
+    As a context manager it commits at the end of the block, and discards on an exception. If
+    something still refers to `array` then (a name, a view), the samples are copied once, so that
+    whoever kept it cannot change the segment.
+    """
+
+    __slots__ = ("_array", "_segment", "_writing")
+
+    def __init__(self, writing: SigSeg) -> None:
+        self._writing: SigSeg | None = writing
+        self._segment: SigSeg | None = None
+        self._array: npt.NDArray[Any] | None = _own_array(writing)
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The samples, writable until the commit."""
+        if self._array is None:
+            raise SigSegError("this segment is committed: its samples do not change any more")
+        return self._array
+
+    @property
+    def segment(self) -> SigSeg:
+        """The committed segment."""
+        if self._segment is None:
+            raise SigSegError("this segment is not committed")
+        return self._segment
+
+    def commit(self) -> SigSeg:
+        """Make the samples final and return the segment."""
+        if self._writing is None:
+            raise SigSegError("this segment is committed already, or discarded")
+        someone_can_write = sys.getrefcount(self._array) > _ALONE
+        self._array = None
+        self._segment = self._writing.edit().commit() if someone_can_write else self._writing
+        self._writing = None
+        return self._segment
+
+    def __enter__(self) -> SegmentWriter:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None and self._writing is not None:
+            self.commit()
+        self._array = self._writing = None
+
+
+def _occupy(
+    seg: SigSeg,
+    width: int,
+    dtype: np.dtype[Any],
+    start: int,
+    timebase: Timebase | None,
+    memory: str | MemoryManager | None,
+) -> None:
+    """Give `seg` its identity and an uninitialised block."""
+    width, start = operator.index(width), operator.index(start)
+    if width < 0:
+        raise SegmentRangeError(f"a segment cannot have {width} samples")
+    if not (start >= -_MAX_INDEX and start + width <= _MAX_INDEX):
+        raise SegmentRangeError(f"[{start}, {start + width}) is outside the indices of a signal")
+    if timebase is not None and not isinstance(timebase, Timebase):
+        raise TimebaseError(f"a timebase is wanted, not {timebase!r}")
+    manager = current_manager(memory)
+    handle = lib.xs_seg_new(manager._handle, start, width, dtype.itemsize)
+    if not handle:
+        raise manager.out_of_memory(f"a segment of {width:,} samples of {dtype}")
+    seg._handle = handle
+    seg._start, seg._width, seg._array = start, width, None
+    seg._signal = _Signal(dtype, timebase or Timebase.index(), manager)
+
+
+def _own_array(seg: SigSeg) -> npt.NDArray[Any]:
+    """The block of a segment that nobody else has seen, writable; it keeps the block alive."""
+    if not seg._width:
+        return np.empty(0, seg.dtype)
+    keep = lib.xs_seg_ref(seg._handle)
+    data = lib.xs_seg_own_data(keep)
+    return np.ndarray(
+        (seg._width,), seg.dtype, buffer=_interop.owned_memory(data, seg.nbytes, _drop, keep)
+    )
+
+
+def _wrap(
+    handle: Any, start: int, width: int, like: SigSeg, new: Any = object.__new__, cls: Any = SigSeg
+) -> SigSeg:
+    if not handle:
+        raise like.manager.out_of_memory(f"a segment of {width:,} samples of {like.dtype}")
+    seg: SigSeg = new(cls)
+    seg._handle = handle
+    seg._start = start
+    seg._width = width
+    seg._signal = like._signal
+    seg._array = None
+    return seg
+
+
+def _unify_signals(a: SigSeg, b: SigSeg) -> None:
+    """Refuse to join two signals; equal ones in different objects become one, to compare faster."""
+    if not isinstance(b, SigSeg):
+        raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {type(b).__name__}")
+    if a.dtype != b.dtype:
+        raise DtypeError(f"cannot append samples of {b.dtype} to samples of {a.dtype}")
+    if a.timebase != b.timebase:
+        raise TimebaseError(f"cannot append a signal at {b.timebase} to one at {a.timebase}")
+    if a.memory != b.memory:
+        raise ManagerError(f"cannot append a segment of {b.memory} to one of {a.memory}")
+    if a.manager is b.manager:
+        b._signal = a._signal
+
+
+def _distance_error(a: SigSeg, b: SigSeg) -> NotAdjacentError:
+    distance = b._start - a.stop
+    what = "a gap" if distance > 0 else "an overlap"
+    return NotAdjacentError(
+        f"cannot append [{b._start}, {b.stop}) to [{a._start}, {a.stop}): "
+        f"there is {what} of {abs(distance)} samples"
+    )
+
+
+def _unpin(seg: SigSeg) -> None:
+    """Let go of a kept array that nobody else uses: it would pin a block that wants to grow."""
+    if seg.memory == "refcount-realloc" and sys.getrefcount(seg._array) <= _ALONE:
+        seg._array = None
+
+
+def _range_error(seg: SigSeg, start: int, width: int) -> SegmentRangeError:
+    if width < 0:
+        return SegmentRangeError(f"a subseg cannot have {width} samples")
+    return SegmentRangeError(
+        f"[{start}, {start + width}) is not inside the segment [{seg._start}, {seg.stop})"
+    )
+
+
+def _same_content(a: SigSeg, b: SigSeg) -> bool:
+    """Piece by piece, without making either contiguous."""
+    left, right = a.chunks(), b.chunks()
+    x, y = next(left), next(right)
+    while True:
+        n = min(len(x), len(y))
+        if not _interop.same_samples(x[:n], y[:n]):
+            return False
+        x, y = x[n:], y[n:]
+        if not len(x):
+            x = next(left, x)
+        if not len(y):
+            y = next(right, y)
+        if not len(x) or not len(y):
+            return True

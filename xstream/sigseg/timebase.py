@@ -1,0 +1,80 @@
+"""`Timebase`: how the samples of a signal relate to time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xstream.errors import TimebaseError
+
+__all__ = ["Timebase"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timebase:
+    """The rate and the origin of an evenly sampled signal (XStream, section III.A).
+
+    Sample `i` was taken at `start_time + i / rate_hz` seconds. Timebases are equal when both
+    numbers are, so two segments of one signal need not share the object.
+
+    >>> tb = Timebase(rate_hz=100.0, start_time=5.0)
+    >>> tb.time_of(250)
+    7.5
+    >>> tb.index_at(7.509)
+    250
+
+    `Timebase.index()` is for rows that belong together without being evenly spaced, such as the
+    reports of one second: they have positions and no times.
+
+    >>> Timebase.index().time_of(3)
+    Traceback (most recent call last):
+    xstream.errors.TimebaseError: an index timebase has positions and no times
+    """
+
+    rate_hz: float | None = None
+    start_time: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rate_hz is not None and not (math.isfinite(self.rate_hz) and self.rate_hz > 0):
+            raise TimebaseError(f"a rate must be a positive number of hertz, not {self.rate_hz!r}")
+        if not math.isfinite(self.start_time):
+            raise TimebaseError(f"a start time must be finite, not {self.start_time!r}")
+
+    @classmethod
+    def index(cls) -> Timebase:
+        """The timebase of rows that have positions and no times."""
+        return _INDEX
+
+    @property
+    def is_index(self) -> bool:
+        """Whether samples have positions only."""
+        return self.rate_hz is None
+
+    def time_of(self, index: int) -> float:
+        """The time of sample `index`, in seconds."""
+        if self.rate_hz is None:
+            raise TimebaseError("an index timebase has positions and no times")
+        return self.start_time + index / self.rate_hz
+
+    def index_at(self, time: float) -> int:
+        """The last sample at or before `time`; the inverse of `time_of`."""
+        if self.rate_hz is None:
+            raise TimebaseError("an index timebase has positions and no times")
+        if not math.isfinite(time):
+            raise TimebaseError(f"no sample is at time {time!r}")
+        index = math.floor((time - self.start_time) * self.rate_hz)
+        # Rounding can leave the estimate a step off; the times themselves decide.
+        while self.time_of(index) > time:
+            index -= 1
+        while self.time_of(index + 1) <= time:
+            index += 1
+        return index
+
+    def __str__(self) -> str:
+        if self.rate_hz is None:
+            return "index"
+        origin = f" from {self.start_time:g} s" if self.start_time else ""
+        return f"{self.rate_hz:g} Hz{origin}"
+
+
+_INDEX = Timebase()

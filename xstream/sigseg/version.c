@@ -1,1 +1,0 @@
-int xs_version(void) { return 1; }
