@@ -20,6 +20,8 @@ def holdable_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
         wanted = np.dtype(dtype)
     except TypeError:
         raise DtypeError(f"a segment cannot hold {dtype!r}: not a numpy dtype") from None
+    if wanted.subdtype is not None:
+        raise DtypeError(f"a segment cannot hold dtype {wanted}: a sample is one value or record")
     _check_leaf_types(wanted, wanted)
     return wanted if wanted.isnative else wanted.newbyteorder("=")
 

@@ -33,41 +33,48 @@ static xs_seg *subseg_by_count(xs_seg *seg, int64_t start, int64_t width)
     return seg_of_block(seg->manager, start, width, seg->itemsize, block, offset);
 }
 
-/* The owner of a block's end extends it; a block that somebody looks into must stay where it is,
- * and one whose end somebody else already extended cannot be extended again. Both are copied, with
- * room to grow. */
+/* Copies the bytes of `b` behind those of `a`, in a's block; the caller made it MOVING. */
+static bool extend_block(xs_block *block, int64_t end, const char *source, int64_t added)
+{
+    int64_t needed = end + added;
+    if (needed > block->capacity && !block_grow(block, needed + needed / 2) &&
+        !block_grow(block, needed))
+        return false;
+    memcpy(block->data + end, source, (size_t)added);
+    block->used = needed;
+    return true;
+}
+
+/* The owner of a block's end extends it. A block that somebody looks into must stay where it is;
+ * one whose end somebody else has extended cannot be extended again; and one that has to grow but
+ * is mostly hidden in front of `a` would grow for ever. Those are copied, with room to grow. */
 static xs_seg *append_by_realloc(xs_seg *a, xs_seg *b)
 {
     if (!a->width) return xs_seg_ref(b);
     if (!b->width) return xs_seg_ref(a);
     xs_block *block = a->block;
-    int64_t end = a->offset + seg_bytes(a), added = seg_bytes(b);
-    int64_t needed = end + added, roomy = needed + needed / 2;
-    bool extended = false, short_of_memory = false;
-    const char *source = block_pin(b->block) + b->offset;
-    int64_t pins = 0;
-    if (atomic_compare_exchange_strong_explicit(&block->pins, &pins, MOVING, memory_order_acquire,
-                                                memory_order_relaxed)) {
-        if (block->used == end) {
-            short_of_memory = needed > block->capacity && !block_grow(block, roomy);
-            if (!short_of_memory) {
-                memcpy(block->data + end, source, (size_t)added);
-                block->used = needed;
-                extended = true;
-            }
-        }
-        atomic_store_explicit(&block->pins, 0, memory_order_release);
-    } else {
-        count_add(&a->manager->pinned_copies, 1);
-    }
-    block_unpin(b->block);
-    if (extended) {
-        copied(a->manager, XS_APPEND, added);
+    int64_t end = a->offset + seg_bytes(a), added = seg_bytes(b), joined = seg_bytes(a) + added;
+    if (b->block == block && b->offset == end) /* `a` simply goes on in memory */
         return seg_widened(a, a->width + b->width);
+    enum { COPY, EXTENDED, NO_MEMORY } outcome = COPY;
+    if (b->block != block) {
+        const char *source = block_pin(b->block) + b->offset;
+        int64_t pins = 0;
+        if (atomic_compare_exchange_strong_explicit(&block->pins, &pins, MOVING,
+                                                    memory_order_acquire, memory_order_relaxed)) {
+            bool hidden = end + added > block->capacity && a->offset > joined;
+            if (block->used == end && !hidden)
+                outcome = extend_block(block, end, source, added) ? EXTENDED : NO_MEMORY;
+            atomic_store_explicit(&block->pins, 0, memory_order_release);
+        } else {
+            count_add(&a->manager->pinned_copies, 1);
+        }
+        block_unpin(b->block);
     }
-    if (short_of_memory) return NULL;
-    int64_t joined = seg_bytes(a) + added;
-    return seg_joined(a, b, joined + joined / 2);
+    if (outcome == COPY) return seg_joined(a, b, joined + joined / 2);
+    if (outcome == NO_MEMORY) return NULL;
+    copied(a->manager, XS_APPEND, added);
+    return seg_widened(a, a->width + b->width);
 }
 
 static xs_seg *append_counted(xs_seg *a, xs_seg *b)

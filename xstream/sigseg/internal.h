@@ -10,7 +10,7 @@
 #include "sigseg.h"
 
 /* Counts are atomic. A build with XS_PLAIN_COUNTS makes them plain, to show that the thread stress
- * notices (tests/sigseg/test_threads.py); nothing else defines it. */
+ * notices (tests/native/test_stress.py); nothing else defines it. */
 #ifdef XS_PLAIN_COUNTS
 typedef int64_t xs_count;
 static inline int64_t count_add(xs_count *count, int64_t n) { int64_t old = *count; *count = old + n; return old; }
@@ -27,6 +27,16 @@ static inline int64_t count_get(xs_count *count)
 }
 #endif
 
+/* A count of one is the asker's own: everything that former holders did is visible to it. */
+static inline bool count_is_one(const xs_count *refs)
+{
+#ifdef XS_PLAIN_COUNTS
+    return *refs == 1;
+#else
+    return atomic_load_explicit((xs_count *)refs, memory_order_acquire) == 1;
+#endif
+}
+
 /* True for the one who gave up the last count: everything the others did is visible to it. */
 static inline bool count_release(xs_count *refs)
 {
@@ -34,7 +44,7 @@ static inline bool count_release(xs_count *refs)
     return count_add(refs, -1) == 1;
 #else
     /* Alone already: nobody else can take a count, so a plain look saves the locked subtraction. */
-    if (atomic_load_explicit(refs, memory_order_acquire) == 1) return true;
+    if (count_is_one(refs)) return true;
     return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 #endif
 }
@@ -130,7 +140,8 @@ void copied(xs_manager *manager, xs_reason why, int64_t bytes);
 xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
                      xs_block *block, int64_t offset); /* takes over the count on block */
 xs_seg *seg_widened(xs_seg *seg, int64_t width);  /* the same range or list, with another width */
-xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity); /* both copied into one new block */
+/* Both copied into one new block, with room to grow to `capacity` where that can be had. */
+xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity);
 
 /* lazy.c */
 typedef struct {

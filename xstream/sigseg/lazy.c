@@ -16,7 +16,7 @@
 
 enum {
     CHUNK_MIN = 8, /* pieces; also the longest list that a subseg copies instead of sharing */
-    HIDDEN_MAX = 64, /* trimmed pieces that an accumulator may keep alive, beside twice its own */
+    HIDDEN_MAX = 64, /* unseen pieces that a growing list may keep alive, beside twice its own */
 };
 
 static void chunk_drop(xs_chunk *chunk)
@@ -161,8 +161,13 @@ static void run_copy(const xs_run *run, xs_piece *out)
     }
 }
 
-/* Trimmed at the front so far that its list keeps alive much more than it shows. */
-static bool mostly_hidden(const xs_seg *seg) { return seg->head > 2 * seg->pieces + HIDDEN_MAX; }
+/* Cut out of a list so much longer that it keeps alive much more than it shows. */
+static bool mostly_hidden(const xs_seg *seg)
+{
+    xs_chunk *last = seg->spine->run[seg->spine->runs - 1].chunk;
+    int64_t behind = atomic_load_explicit(&last->used, memory_order_relaxed) - seg->tail;
+    return seg->head + behind > 2 * seg->pieces + HIDDEN_MAX;
+}
 
 static int64_t most_runs(int64_t pieces) { return 8 + 2 * (64 - __builtin_clzll((uint64_t)pieces)); }
 

@@ -7,7 +7,7 @@ what a segment shows is the same under all of them. `docs/memory-managers.md` co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
@@ -83,7 +83,7 @@ class MemoryManager:
     `limit_bytes` bounds what its blocks may hold together.
     """
 
-    __slots__ = ("_counters", "_handle", "_token", "limit_bytes", "name")
+    __slots__ = ("_handle", "limit_bytes", "name")
 
     def __init__(self, name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> None:
         if name not in _KINDS:
@@ -97,13 +97,11 @@ class MemoryManager:
         self.name = name
         self.limit_bytes = limit_bytes
         self._handle = ffi.gc(handle, lib.xs_manager_drop)
-        self._counters = ffi.new("xs_counters *")
-        self._token: list[Token[MemoryManager | None]] = []
 
     def stats(self) -> MemoryStats:
         """The counters as they stand."""
-        lib.xs_manager_counters(self._handle, self._counters)
-        counters = self._counters
+        counters = ffi.new("xs_counters *")
+        lib.xs_manager_counters(self._handle, counters)
         copied = {why: counters.bytes_copied[i] for i, why in enumerate(_REASONS)}
         plain = {
             field.name: getattr(counters, field.name)
@@ -113,11 +111,11 @@ class MemoryManager:
         return MemoryStats(**plain, bytes_copied=sum(copied.values()), copied_for=copied)
 
     def __enter__(self) -> MemoryManager:
-        self._token.append(_current.set(self))
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._token.pop())
+        _entered.set(_entered.get()[:-1])
 
     def __repr__(self) -> str:
         live = self.stats()
@@ -133,7 +131,8 @@ class MemoryManager:
         return SegmentMemoryError(f"{what} does not fit into memory")
 
 
-_current: ContextVar[MemoryManager | None] = ContextVar("xstream_memory_manager", default=None)
+#: The managers of the `with` blocks around us, innermost last; each thread and task has its own.
+_entered: ContextVar[tuple[MemoryManager, ...]] = ContextVar("xstream_memory_managers", default=())
 
 
 def memory_manager(name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> MemoryManager:
@@ -155,9 +154,9 @@ def current_manager(memory: str | MemoryManager | None = None) -> MemoryManager:
     """The manager that `memory=` means: given, named, that of the `with` block, or the default."""
     if isinstance(memory, MemoryManager):
         return memory
+    inside = _entered.get()
     if memory is None:
-        return _current.get() or _shared_manager(DEFAULT_NAME)
-    inside = _current.get()
-    if inside is not None and inside.name == memory:
-        return inside
+        return inside[-1] if inside else _shared_manager(DEFAULT_NAME)
+    if inside and inside[-1].name == memory:
+        return inside[-1]
     return _shared_manager(memory)

@@ -29,6 +29,11 @@ xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t it
 
 void *xs_seg_own_data(xs_seg *seg) { return seg->block ? seg->block->data + seg->offset : NULL; }
 
+int xs_seg_is_own(const xs_seg *seg)
+{
+    return count_is_one(&seg->refs) && seg->block && count_is_one(&seg->block->refs);
+}
+
 int64_t xs_seg_start(const xs_seg *seg) { return seg->start; }
 int64_t xs_seg_width(const xs_seg *seg) { return seg->width; }
 int64_t xs_seg_pieces(const xs_seg *seg) { return seg->pieces; }
@@ -100,7 +105,8 @@ xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
 {
     int64_t bytes = seg_bytes(a) + seg_bytes(b), start = a->width ? a->start : b->start;
     if (!bytes) return seg_of_block(a->manager, start, 0, a->itemsize, NULL, 0);
-    xs_block *block = block_new(a->manager, bytes, capacity > bytes ? capacity : bytes);
+    xs_block *block = capacity > bytes ? block_new(a->manager, bytes, capacity) : NULL;
+    if (!block) block = block_new(a->manager, bytes, bytes);
     if (!block) return NULL;
     xs_seg_read(a, a->start, a->width, block->data);
     xs_seg_read(b, b->start, b->width, block->data + seg_bytes(a));

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterator
 from typing import Any, SupportsIndex, overload
 
@@ -27,14 +26,6 @@ __all__ = ["SegmentWriter", "SigSeg"]
 
 _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 
-
-class _Probe:
-    def __init__(self) -> None:
-        self.attribute = object()
-
-
-#: What getrefcount says of something that one attribute refers to and nothing else does.
-_ALONE = sys.getrefcount(_Probe().attribute)
 _MAX_INDEX = 2**62  # far from overflow in every sum of two indices
 
 
@@ -209,8 +200,9 @@ class SigSeg:
         start = self._start if width else other._start
         if width and more and other._start != start + width:
             raise _distance_error(self, other)
-        if self._array is not None:
-            _unpin(self)
+        if self._array is not None and self.memory == "refcount-realloc":
+            # Kept only to be found again: it would pin a block that wants to grow.
+            self._array = None
         handle = _append(self._handle, other._handle)
         return _wrap(handle, start, width + more, self)
 
@@ -389,7 +381,7 @@ class SegmentWriter:
     def array(self) -> npt.NDArray[Any]:
         """The samples, writable until the commit."""
         if self._array is None:
-            raise SigSegError("this segment is committed: its samples do not change any more")
+            raise SigSegError("this segment is committed or discarded: its samples are final")
         return self._array
 
     @property
@@ -402,12 +394,13 @@ class SegmentWriter:
     def commit(self) -> SigSeg:
         """Make the samples final and return the segment."""
         if self._writing is None:
-            raise SigSegError("this segment is committed already, or discarded")
-        someone_can_write = sys.getrefcount(self._array) > _ALONE
-        self._array = None
-        self._segment = self._writing.edit().commit() if someone_can_write else self._writing
-        self._writing = None
-        return self._segment
+            raise SigSegError("this segment is committed or discarded already")
+        seg, self._array, self._writing = self._writing, None, None
+        # Whoever still has the array, or anything over its memory, holds a count on the segment.
+        if seg._width and not lib.xs_seg_is_own(seg._handle):
+            seg = _wrap(lib.xs_seg_edit(seg._handle), seg._start, seg._width, seg)
+        self._segment = seg
+        return seg
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -489,12 +482,6 @@ def _distance_error(a: SigSeg, b: SigSeg) -> NotAdjacentError:
         f"cannot append [{b._start}, {b.stop}) to [{a._start}, {a.stop}): "
         f"there is {what} of {abs(distance)} samples"
     )
-
-
-def _unpin(seg: SigSeg) -> None:
-    """Let go of a kept array that nobody else uses: it would pin a block that wants to grow."""
-    if seg.memory == "refcount-realloc" and sys.getrefcount(seg._array) <= _ALONE:
-        seg._array = None
 
 
 def _range_error(seg: SigSeg, start: int, width: int) -> SegmentRangeError:

@@ -50,6 +50,8 @@ xs_seg *xs_seg_append(xs_seg *a, xs_seg *b); /* needs a.stop == b.start, one kin
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width); /* needs a range inside seg */
 xs_seg *xs_seg_restart(xs_seg *seg, int64_t start); /* the same samples from another index */
 xs_seg *xs_seg_edit(xs_seg *seg); /* a private copy in one block, for xs_seg_own_data */
+/* Does nobody else have a count on the segment or on its one block? Its owner may then write. */
+int xs_seg_is_own(const xs_seg *seg);
 
 /* The samples in one range; makes one and keeps it where there is none. *hold keeps the memory
  * where it is until xs_block_unhold. NULL when memory ran out; a null segment has no samples. */

@@ -9,6 +9,8 @@ from xstream.errors import TimebaseError
 
 __all__ = ["Timebase"]
 
+_MAX_INDEX = 2**62
+
 
 @dataclass(frozen=True, slots=True)
 class Timebase:
@@ -57,18 +59,34 @@ class Timebase:
         return self.start_time + index / self.rate_hz
 
     def index_at(self, time: float) -> int:
-        """The last sample at or before `time`; the inverse of `time_of`."""
+        """The last sample at or before `time`.
+
+        The inverse of `time_of` wherever neighbouring samples have different times, that is, where
+        the rate does not exceed what a float can tell apart so far from zero.
+        """
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
-        if not math.isfinite(time):
+        estimate = (time - self.start_time) * self.rate_hz
+        if not abs(estimate) < _MAX_INDEX:
             raise TimebaseError(f"no sample is at time {time!r}")
-        index = math.floor((time - self.start_time) * self.rate_hz)
-        # Rounding can leave the estimate a step off; the times themselves decide.
-        while self.time_of(index) > time:
-            index -= 1
-        while self.time_of(index + 1) <= time:
-            index += 1
-        return index
+        # Rounding can leave the estimate off; the times themselves decide. Where a float is coarser
+        # than the rate that may be many samples, hence doubling steps and a bisection.
+        at_or_before = after = math.floor(estimate)
+        step = 1
+        while self.time_of(at_or_before) > time:
+            at_or_before -= step
+            step *= 2
+        step = 1
+        while self.time_of(after) <= time:
+            after += step
+            step *= 2
+        while after - at_or_before > 1:
+            middle = (at_or_before + after) // 2
+            if self.time_of(middle) <= time:
+                at_or_before = middle
+            else:
+                after = middle
+        return at_or_before
 
     def __str__(self) -> str:
         if self.rate_hz is None:
