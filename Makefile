@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-NATIVE_SOURCES := $(wildcard xstream/sigseg/*.[ch] xstream/sched/*.[ch])
+NATIVE_SOURCES := $(wildcard xstream/*/*.[ch])
 RUN_PYTEST := $(BIN)/python -m pytest
 
 .PHONY: install test test-slow asan demo bench bench-peers lint format clean help

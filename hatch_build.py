@@ -28,8 +28,14 @@ except ImportError:  # run as a script from an environment without hatchling
 
 ROOT = Path(__file__).resolve().parent
 #: The public headers, lowest layer first: what C includes and what cffi parses.
-HEADERS = ("xstream/sigseg/sigseg.h", "xstream/sched/plan.h")
-ROOMS = ("xstream/sigseg", "xstream/sched")
+HEADERS = ("xstream/sigseg/sigseg.h", "xstream/ops/operator.h", "xstream/sched/plan.h")
+ROOMS = ("xstream/sigseg", "xstream/ops", "xstream/sched")
+#: Python functions that the core calls (xstream/ops/python.c).
+CALLBACKS = """
+extern "Python+C" int32_t xs_python_process(int64_t token);
+extern "Python+C" int32_t xs_python_produce(int64_t token);
+extern "Python+C" int32_t xs_python_finish(int64_t token);
+"""
 OPTIMISED = ["-O3", "-g1", "-fno-plt", "-fno-semantic-interposition", "-DNDEBUG"]
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
              "-fno-omit-frame-pointer"]  # fmt: skip
@@ -68,6 +74,7 @@ def compile_native(target_dir: Path, sanitize: bool = False) -> Path:
     ffi = FFI()
     for header in headers():
         ffi.cdef(declarations(header))
+    ffi.cdef(CALLBACKS)
     preamble = "\n".join(f'#include "{path}"' for path in headers())
     ffi.set_source("xstream._native", preamble)
     target_dir.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@
 #ifndef XS_SIGSEG_H
 #define XS_SIGSEG_H
 #include <stdint.h>
-#endif
 
 typedef struct xs_manager xs_manager;
 typedef struct xs_block xs_block;
@@ -66,3 +65,5 @@ void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out);
  * `piece` samples to *accumulator, trimming its front to `keep` samples where keep > 0. Returns
  * nanoseconds spent, or -1 when memory ran out. */
 int64_t xs_seg_time_appends(xs_seg **accumulator, int64_t count, int64_t piece, int64_t keep);
+
+#endif

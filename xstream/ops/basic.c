@@ -1,0 +1,67 @@
+/* The operators that every query has: pass, sources over recordings and lists, sinks. */
+#include "engine.h"
+
+/* -- pass ---------------------------------------------------------------------------------- */
+
+static int32_t pass_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    return emit(op, 0, tuple);
+}
+
+static const xs_op_table pass_table = {.process = pass_process};
+
+xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_table); }
+
+/* -- count --------------------------------------------------------------------------------- */
+
+static int32_t count_process(xs_op *op, int32_t port, const xs_slot *tuple) { return XS_OK; }
+
+static const xs_op_table count_table = {.process = count_process};
+
+xs_op *xs_op_count(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &count_table); }
+
+int64_t xs_counted_samples(xs_op *op) { return op->stats.samples; }
+
+/* -- collect ------------------------------------------------------------------------------- */
+
+typedef struct {
+    xs_op op;
+    xs_slot *rows;
+    int64_t length, capacity;
+} xs_collect;
+
+static int32_t collect_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_collect *sink = (xs_collect *)op;
+    const xs_shape *shape = &op->in_shape[0];
+    if (sink->length == sink->capacity) {
+        int64_t capacity = sink->capacity ? 2 * sink->capacity : 64;
+        xs_slot *rows = realloc(sink->rows, (size_t)(capacity * shape->fields) * sizeof *rows);
+        if (!rows) return op_out_of_memory(op);
+        sink->rows = rows;
+        sink->capacity = capacity;
+    }
+    memcpy(sink->rows + sink->length++ * shape->fields, tuple, (size_t)shape->fields * sizeof *tuple);
+    for (uint64_t left = shape->segments; left; left &= left - 1)
+        xs_seg_ref(tuple[__builtin_ctzll(left)].seg);
+    return XS_OK;
+}
+
+static void collect_destroy(xs_op *op)
+{
+    xs_collect *sink = (xs_collect *)op;
+    for (int64_t i = 0; i < sink->length; i++)
+        tuple_drop(sink->rows + i * op->in_shape[0].fields, op->in_shape[0].segments);
+    free(sink->rows);
+}
+
+static const xs_op_table collect_table = {.process = collect_process, .destroy = collect_destroy};
+
+xs_op *xs_op_collect(xs_plan *plan) { return op_new(plan, sizeof(xs_collect), &collect_table); }
+
+int64_t xs_collected(xs_op *op) { return ((xs_collect *)op)->length; }
+
+const xs_slot *xs_collected_tuple(xs_op *op, int64_t number)
+{
+    return ((xs_collect *)op)->rows + number * op->in_shape[0].fields;
+}

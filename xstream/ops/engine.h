@@ -1,0 +1,161 @@
+/* What operators and schedulers know of each other: operators, edges, queues, and passing a tuple. */
+#ifndef XS_ENGINE_H
+#define XS_ENGINE_H
+#include "../sigseg/internal.h"
+#include "../sched/plan.h"
+#include "operator.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum {
+    MAX_FIELDS = 64,
+    /* Direct calls nest this deep; beyond it a tuple waits in a queue, so stacks stay small. */
+    MAX_DEPTH = 1024,
+};
+
+typedef struct {
+    int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
+    int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
+    int32_t (*finish)(xs_op *op);  /* the streams have ended and everything is processed */
+    void (*destroy)(xs_op *op);
+} xs_op_table;
+
+/* Tuples that wait for one input port, copied, in a ring that grows. */
+typedef struct xs_queue {
+    xs_op *op;
+    int32_t port;
+    bool ready; /* stands in the plan's list of queues with tuples */
+    struct xs_queue *next_ready;
+    xs_slot *ring;
+    int64_t capacity, head, length, peak; /* in tuples; capacity is a power of two */
+} xs_queue;
+
+typedef struct {
+    xs_op *to;
+    xs_queue *queue;
+    int32_t port;
+    bool direct; /* called by reference; else queued */
+} xs_edge;
+
+typedef struct {
+    xs_shape shape;
+    int32_t edges;
+    xs_edge *edge;
+} xs_out;
+
+struct xs_op {
+    int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* = table->process */
+    xs_plan *plan;
+    const xs_op_table *table;
+    int32_t id, ins, outs;
+    xs_out *out;
+    xs_queue *in;      /* one a port */
+    xs_shape *in_shape;
+    int32_t measured;  /* the first segment field of port 0, whose samples are counted; or -1 */
+    bool ended;        /* a source without more tuples */
+    xs_op_stats stats;
+    int64_t timed_tuples;
+    xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
+    bool ready;
+};
+
+struct xs_plan {
+    bool slow_pass; /* copies on every pass, or this round is timed */
+    int32_t depth;
+    bool copies;    /* copy-always: handing a segment over copies it */
+    bool timed;
+    int64_t child_ns;
+    xs_manager *manager;
+    xs_op **op;
+    int32_t ops, capacity;
+    const struct xs_scheduler *scheduler;
+    int64_t tuple_burst; /* 0: no rate control */
+    int64_t slice_ns, choices;
+    xs_queue *ready_queue_head, *ready_queue_tail; /* least recently dequeued first */
+    xs_op *ready_op_head, *ready_op_tail;          /* least recently processed first */
+    int64_t queue_bytes, queue_bytes_peak;
+    _Atomic int32_t stop;
+    xs_op **order;    /* sources first, every operator after those that feed it */
+    int32_t finished; /* how many of them have been told the end */
+    bool admitting, sources_ended, waiting;
+    /* The first failure: who, where, on what. */
+    xs_op *failed_op;
+    int32_t failed_port;
+    int32_t failed_fields;
+    uint64_t failed_segments;
+    xs_slot failed_tuple[MAX_FIELDS];
+    char message[512];
+};
+
+/* A scheduler chooses among the queues with tuples. */
+typedef struct xs_scheduler {
+    /* Run something that waits; XS_END when nothing does. */
+    int32_t (*step)(xs_plan *plan);
+    bool by_operator; /* ready operators instead of ready queues */
+    bool direct;      /* successors are called by reference */
+} xs_scheduler;
+
+int64_t engine_now_ns(void);
+
+/* One in so many choices is timed, so that busy times cost next to nothing. */
+static inline void plan_sample_timing(xs_plan *plan)
+{
+    plan->timed = (plan->choices++ & 63) == 0;
+    plan->slow_pass = plan->timed || plan->copies;
+}
+
+/* op.c */
+void *op_new(xs_plan *plan, size_t size, const xs_op_table *table);
+int32_t op_fail(xs_op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int32_t op_out_of_memory(xs_op *op);
+int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
+int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
+int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
+static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
+{
+    for (; segments; segments &= segments - 1) xs_seg_drop(tuple[__builtin_ctzll(segments)].seg);
+}
+
+/* queue.c */
+int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape);
+bool queue_pop(xs_queue *queue, xs_slot *tuple); /* the counts go to the caller */
+void queue_clear(xs_queue *queue);
+int32_t queue_run_one(xs_queue *queue); /* pops, processes, drops */
+void queue_mark_ready(xs_queue *queue);
+xs_queue *ready_queue_take(xs_plan *plan);
+void ready_op_remove(xs_op *op);
+int32_t op_run_waiting(xs_op *op); /* what waits for it now, not what comes meanwhile */
+
+static inline void op_counts(xs_op *op, const xs_slot *tuple)
+{
+    op->stats.tuples++;
+    op->stats.samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
+}
+
+/* Handing a tuple over an edge: by reference if it can be, else through the queue. */
+static inline int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
+{
+    xs_op *to = edge->to;
+    xs_plan *plan = to->plan;
+    if (unlikely(!edge->direct || plan->slow_pass || plan->depth >= MAX_DEPTH))
+        return pass_slowly(edge, tuple, shape);
+    op_counts(to, tuple);
+    plan->depth++;
+    int32_t status = to->process(to, edge->port, tuple);
+    plan->depth--;
+    if (unlikely(status)) return pass_failed(to, edge->port, tuple);
+    return XS_OK;
+}
+
+static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    const xs_out *out = &op->out[port];
+    op->stats.emitted++;
+    for (int32_t i = 0; i < out->edges; i++) {
+        int32_t status = pass(&out->edge[i], tuple, &out->shape);
+        if (unlikely(status)) return status;
+    }
+    return XS_OK;
+}
+#endif

@@ -1,0 +1,276 @@
+/* Compiled kernels: the core fills a frame, calls a function pointer, and passes on what comes out.
+ * Nothing here knows numba; xstream/ops/_adapter.py writes the other side of the frame. */
+#include "engine.h"
+
+/* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
+typedef struct {
+    struct xs_kernel *kernel;
+    int64_t k, length, itemsize, capacity;
+    void *before; /* as it was before the last call, where it is kept */
+    int64_t before_length;
+    void *(*grow)(void *data, int64_t length);
+} xs_state;
+
+typedef struct {
+    int64_t itemsize; /* 0: a scalar */
+    int32_t rule;
+    int64_t num, den, next;
+    xs_seg *seg; /* allocated and not sent yet */
+} xs_output;
+
+typedef struct xs_kernel {
+    xs_op op;
+    void (*call)(int64_t *frame);
+    int64_t *frame;
+    int32_t mode, outputs_at, states_at, states;
+    bool send_failed, keeps_before;
+    int64_t start; /* of the first input segment */
+    xs_output output[MAX_FIELDS];
+} xs_kernel;
+
+static xs_state *state_of(void *data) { return (xs_state *)data - 1; }
+
+static xs_state *kernel_state(const xs_kernel *kernel, int32_t k)
+{
+    void *data = (void *)kernel->frame[kernel->states_at + 2 * k];
+    return data ? state_of(data) : NULL;
+}
+
+/* -- what kernels call --------------------------------------------------------------------- */
+
+static int64_t output_start(const xs_kernel *kernel, const xs_output *output, int64_t given)
+{
+    switch (output->rule) {
+    case XS_START_SCALED: {
+        __int128 scaled = (__int128)kernel->start * output->num;
+        int64_t start = (int64_t)(scaled / output->den);
+        return scaled % output->den < 0 ? start - 1 : start; /* down, below zero as well */
+    }
+    case XS_START_RUNNING: return output->next;
+    case XS_START_GIVEN: return given;
+    default: return kernel->start;
+    }
+}
+
+static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start)
+{
+    xs_kernel *kernel = (xs_kernel *)frame[XS_FRAME_SELF];
+    xs_output *output = &kernel->output[field];
+    if (output->seg) xs_seg_drop(output->seg);
+    start = output_start(kernel, output, start);
+    output->seg = xs_seg_new(kernel->op.plan->manager, start, width, output->itemsize);
+    if (!output->seg) {
+        kernel->send_failed = true;
+        op_out_of_memory(&kernel->op);
+        return NULL;
+    }
+    output->next = start + width;
+    return xs_seg_own_data(output->seg);
+}
+
+static int64_t frame_send(int64_t *frame)
+{
+    xs_kernel *kernel = (xs_kernel *)frame[XS_FRAME_SELF];
+    if (kernel->send_failed) return XS_FAILED;
+    const xs_shape *shape = &kernel->op.out[0].shape;
+    xs_slot tuple[MAX_FIELDS];
+    const int64_t *word = frame + kernel->outputs_at;
+    for (int32_t field = 0; field < shape->fields; field++) {
+        if (kernel->output[field].itemsize) {
+            tuple[field].seg = kernel->output[field].seg;
+            kernel->output[field].seg = NULL;
+        } else {
+            tuple[field].i = word[field];
+        }
+    }
+    /* Further calls of this kernel while it emits are impossible: cycles go through queues. */
+    int32_t status = emit(&kernel->op, 0, tuple);
+    tuple_drop(tuple, shape->segments);
+    if (status) kernel->send_failed = true;
+    return status;
+}
+
+void *xs_state_grow(void *data, int64_t length)
+{
+    xs_state *state = state_of(data);
+    if (length > state->capacity) {
+        int64_t capacity = length > 2 * state->capacity ? length : 2 * state->capacity;
+        int64_t bytes;
+        if (__builtin_mul_overflow(capacity, state->itemsize, &bytes) || bytes > INT64_MAX / 4)
+            return NULL;
+        xs_state *grown = realloc(state, sizeof *state + (size_t)bytes);
+        if (!grown) return NULL;
+        char *old_end = (char *)(grown + 1) + grown->capacity * grown->itemsize;
+        memset(old_end, 0, (size_t)((capacity - grown->capacity) * grown->itemsize));
+        grown->capacity = capacity;
+        state = grown;
+    }
+    xs_kernel *kernel = state->kernel;
+    state->length = length;
+    kernel->frame[kernel->states_at + 2 * state->k] = (int64_t)(state + 1);
+    kernel->frame[kernel->states_at + 2 * state->k + 1] = length;
+    return state + 1;
+}
+
+/* -- the operator -------------------------------------------------------------------------- */
+
+/* Segments in several pieces become one range (which they keep); blocks that may move are held. */
+static const void *contiguous(xs_seg *seg, xs_block **hold)
+{
+    *hold = NULL;
+    if (!seg->width) return seg;
+    if (seg->block && seg->manager->kind != XS_REFCOUNT_REALLOC)
+        return seg->block->data + seg->offset;
+    return xs_seg_hold(seg, hold);
+}
+
+static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple, xs_block **held,
+                           int32_t *holds)
+{
+    const xs_shape *shape = &kernel->op.in_shape[port];
+    int64_t *word = kernel->frame + XS_FRAME_INPUTS;
+    bool first = true;
+    for (int32_t field = 0; field < shape->fields; field++) {
+        if (!(shape->segments >> field & 1)) {
+            *word++ = tuple[field].i;
+            continue;
+        }
+        xs_seg *seg = tuple[field].seg;
+        xs_block *hold;
+        const void *data = contiguous(seg, &hold);
+        if (unlikely(!data)) return op_out_of_memory(&kernel->op);
+        if (hold) held[(*holds)++] = hold;
+        *word++ = (int64_t)data;
+        *word++ = seg->width;
+        *word++ = seg->start;
+        if (first) kernel->start = seg->start;
+        first = false;
+    }
+    return XS_OK;
+}
+
+static void keep_states(xs_kernel *kernel)
+{
+    for (int32_t k = 0; k < kernel->states; k++) {
+        xs_state *state = kernel_state(kernel, k);
+        if (!state->before) continue;
+        if (state->length > state->before_length) {
+            void *larger = realloc(state->before, (size_t)(state->length * state->itemsize));
+            if (!larger) continue; /* only the wording of an error depends on it */
+            state->before = larger;
+        }
+        state->before_length = state->length;
+        memcpy(state->before, state + 1, (size_t)(state->length * state->itemsize));
+    }
+}
+
+static int32_t after_call(xs_kernel *kernel, const xs_slot *tuple)
+{
+    int64_t *frame = kernel->frame;
+    int32_t status = XS_OK;
+    if (unlikely(frame[XS_FRAME_RAISED])) {
+        status = op_fail(&kernel->op, "the kernel raised an error");
+    } else if (kernel->mode == XS_KERNEL_FILTER) {
+        if (frame[XS_FRAME_VERDICT]) status = emit(&kernel->op, 0, tuple);
+    } else if (kernel->mode == XS_KERNEL_MAP && !kernel->send_failed) {
+        status = (int32_t)frame_send(frame);
+    }
+    if (unlikely(status || kernel->send_failed)) {
+        for (int32_t field = 0; field < kernel->op.out[0].shape.fields; field++) {
+            if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
+            kernel->output[field].seg = NULL;
+        }
+        return XS_FAILED;
+    }
+    return XS_OK;
+}
+
+static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    xs_block *held[MAX_FIELDS];
+    int32_t holds = 0, status = fill_inputs(kernel, port, tuple, held, &holds);
+    if (likely(!status)) {
+        if (unlikely(kernel->keeps_before)) keep_states(kernel);
+        kernel->call(kernel->frame);
+        status = after_call(kernel, tuple);
+    }
+    while (holds) xs_block_unhold(held[--holds]);
+    return status;
+}
+
+static void kernel_destroy(xs_op *op)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    for (int32_t k = 0; k < kernel->states; k++) {
+        xs_state *state = kernel_state(kernel, k);
+        if (!state) continue;
+        free(state->before);
+        free(state);
+    }
+    for (int32_t field = 0; field < MAX_FIELDS; field++)
+        if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
+    free(kernel->frame);
+}
+
+static const xs_op_table kernel_table = {.process = kernel_process, .destroy = kernel_destroy};
+
+xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
+                    int32_t outputs_at, int32_t states_at, int32_t states)
+{
+    int64_t *frame = calloc((size_t)words + 1, sizeof *frame);
+    xs_kernel *kernel = frame ? op_new(plan, sizeof *kernel, &kernel_table) : NULL;
+    if (!kernel) {
+        free(frame);
+        return NULL;
+    }
+    kernel->call = (void (*)(int64_t *))call_address;
+    kernel->frame = frame;
+    kernel->mode = mode;
+    kernel->outputs_at = outputs_at;
+    kernel->states_at = states_at;
+    kernel->states = states;
+    frame[XS_FRAME_SELF] = (int64_t)kernel;
+    frame[XS_FRAME_ALLOCATE] = (int64_t)frame_allocate;
+    frame[XS_FRAME_SEND] = (int64_t)frame_send;
+    return &kernel->op;
+}
+
+int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }
+
+void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_rule, int64_t num,
+                      int64_t den)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    kernel->output[field] =
+        (xs_output){.itemsize = itemsize, .rule = start_rule, .num = num, .den = den};
+}
+
+int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes,
+                        int32_t keep_before)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    size_t size = (size_t)(length * itemsize);
+    xs_state *state = calloc(1, sizeof *state + size);
+    if (!state) return -1;
+    *state = (xs_state){.kernel = kernel, .k = k, .length = length, .itemsize = itemsize,
+                        .capacity = length, .grow = xs_state_grow};
+    memcpy(state + 1, bytes, size);
+    kernel->frame[kernel->states_at + 2 * k] = (int64_t)(state + 1);
+    kernel->frame[kernel->states_at + 2 * k + 1] = length;
+    if (keep_before) {
+        state->before = malloc(size ? size : 1);
+        state->before_length = length;
+        if (!state->before) return -1;
+        memcpy(state->before, bytes, size);
+        kernel->keeps_before = true;
+    }
+    return 0;
+}
+
+const void *xs_kernel_state_before(xs_op *op, int32_t k, int64_t *length)
+{
+    xs_state *state = kernel_state((xs_kernel *)op, k);
+    *length = state->before ? state->before_length : state->length;
+    return state->before ? state->before : state + 1;
+}

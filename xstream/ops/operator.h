@@ -1,0 +1,98 @@
+/* Operators as the core sees them: tuples in by reference, tuples out by xs_emit.
+ *
+ * A tuple is an array of eight-byte slots, one a field: an integer (booleans too), a float64, or a
+ * counted segment. The stream's schema says which, so slots carry no tags. An operator borrows the
+ * tuple it is given: to keep a segment it takes a count (xs_seg_ref) of its own.
+ */
+#ifndef XS_OPERATOR_H
+#define XS_OPERATOR_H
+#include "../sigseg/sigseg.h"
+
+typedef struct xs_plan xs_plan;
+typedef struct xs_op xs_op;
+
+typedef union {
+    int64_t i;
+    double f;
+    xs_seg *seg;
+} xs_slot;
+
+typedef enum { XS_OK, XS_FAILED, XS_END, XS_WAIT } xs_status;
+
+/* The shape of a port's tuples: how many fields, and which of them (by bit) are segments. */
+typedef struct {
+    int32_t fields;
+    uint64_t segments;
+} xs_shape;
+
+typedef struct {
+    int64_t tuples, samples, busy_ns, emitted;
+    int64_t queue_peak, queue_peak_bytes;
+} xs_op_stats;
+
+/* Operators of the core. Each constructor adds one to the plan and returns it; NULL without memory.
+ * Input ports and output ports get their shapes afterwards (xs_plan_shape_in, xs_plan_shape_out). */
+xs_op *xs_op_pass(xs_plan *plan);
+xs_op *xs_op_count(xs_plan *plan);
+xs_op *xs_op_collect(xs_plan *plan);
+
+/* Windows of a recording: `window` samples every `window` samples, the whole of it `repeat` times
+ * (< 0: for ever), indices running on. The last window of all may be shorter where `partial`. */
+xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int64_t repeat,
+                          int32_t partial);
+/* One tuple a sample of the same recording, as a scalar: the engine without segments. */
+xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64_t repeat);
+/* Prepared tuples, `count` of them, one after another; the caller keeps them and their segments. */
+xs_op *xs_op_list_source(xs_plan *plan, const xs_slot *tuples, int64_t count);
+
+/* Results of sinks. */
+int64_t xs_collected(xs_op *op);
+const xs_slot *xs_collected_tuple(xs_op *op, int64_t number);
+int64_t xs_counted_samples(xs_op *op);
+
+/* A plain Python operator. xs_python_process(token) finds the tuple in the exchange below, and
+ * leaves there what it emits: C passes it on after Python has returned, so that chains of Python
+ * operators do not nest. Segments carry a count in both directions. */
+typedef struct {
+    xs_slot *input;      /* the tuple; counts on its segments belong to the callee */
+    int64_t *extent;     /* start and width of each field that is a segment */
+    xs_slot *rows;       /* emitted tuples, one after another; freed by nobody here */
+    int64_t count;       /* how many */
+    int32_t port;        /* input port of the tuple; output port of the rows */
+} xs_exchange;
+xs_op *xs_op_python(xs_plan *plan, int64_t token);
+xs_op *xs_op_python_source(xs_plan *plan, int64_t token);
+xs_exchange *xs_python_exchange(xs_op *op);
+int32_t xs_emit(xs_op *op, int32_t port, const xs_slot *tuple);
+
+/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/ops/_adapter.py: the
+ * words below, then inputs (a segment takes three words: address, width, start; a scalar one),
+ * arguments, states (address and length) and outputs. */
+typedef enum { XS_KERNEL_MAP, XS_KERNEL_FILTER, XS_KERNEL_ITERATE } xs_kernel_mode;
+typedef enum {
+    XS_FRAME_SELF,    /* the operator */
+    XS_FRAME_ALLOCATE, /* char *(*)(int64_t *frame, int64_t field, int64_t width, int64_t start) */
+    XS_FRAME_SEND,    /* int64_t (*)(int64_t *frame): emits the outputs as they stand */
+    XS_FRAME_RAISED,  /* set by the adapter when the kernel raised */
+    XS_FRAME_VERDICT, /* map: emit or not; filter: pass or not */
+    XS_FRAME_INPUTS   /* the first input word */
+} xs_frame_word;
+/* Where an output segment starts: where the input does, scaled by num/den, behind the last output,
+ * or where the kernel says. */
+typedef enum { XS_START_INPUT, XS_START_SCALED, XS_START_RUNNING, XS_START_GIVEN } xs_start_rule;
+
+xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
+                    int32_t outputs_at, int32_t states_at, int32_t states);
+int64_t *xs_kernel_frame(xs_op *op);
+void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_rule, int64_t num,
+                      int64_t den);
+/* State k: `length` items of `itemsize` bytes, set from `bytes`; small ones are kept as they were
+ * before each call where `keep_before`. */
+int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes,
+                        int32_t keep_before);
+/* The state as it was before the last call where that was kept, else as it is. */
+const void *xs_kernel_state_before(xs_op *op, int32_t k, int64_t *length);
+/* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. */
+void *xs_state_grow(void *data, int64_t length);
+
+#endif

@@ -1,0 +1,139 @@
+/* Queues between operators. Tuples are copied in and out; a segment is passed on the way in. */
+#include "engine.h"
+
+enum { RING_MIN = 16, RING_KEEP = 4096 }; /* tuples; a larger ring goes when it runs empty */
+
+static int32_t ring_fields(const xs_queue *queue) { return queue->op->in_shape[queue->port].fields; }
+
+static bool ring_resize(xs_queue *queue, int64_t capacity)
+{
+    xs_plan *plan = queue->op->plan;
+    int32_t fields = ring_fields(queue);
+    size_t row = (size_t)fields * sizeof(xs_slot);
+    xs_slot *ring = malloc((size_t)capacity * row);
+    if (!ring) return false;
+    for (int64_t i = 0; i < queue->length; i++) {
+        int64_t at = (queue->head + i) & (queue->capacity - 1);
+        memcpy(ring + i * fields, queue->ring + at * fields, row);
+    }
+    free(queue->ring);
+    plan->queue_bytes += (capacity - queue->capacity) * (int64_t)row;
+    if (plan->queue_bytes > plan->queue_bytes_peak) plan->queue_bytes_peak = plan->queue_bytes;
+    queue->ring = ring;
+    queue->capacity = capacity;
+    queue->head = 0;
+    return true;
+}
+
+void queue_mark_ready(xs_queue *queue)
+{
+    xs_op *op = queue->op;
+    xs_plan *plan = op->plan;
+    if (plan->scheduler->by_operator) {
+        if (op->ready) return;
+        op->ready = true;
+        op->next_ready = NULL;
+        op->previous_ready = plan->ready_op_tail;
+        if (plan->ready_op_tail) plan->ready_op_tail->next_ready = op;
+        else plan->ready_op_head = op;
+        plan->ready_op_tail = op;
+    } else if (!queue->ready) {
+        queue->ready = true;
+        queue->next_ready = NULL;
+        if (plan->ready_queue_tail) plan->ready_queue_tail->next_ready = queue;
+        else plan->ready_queue_head = queue;
+        plan->ready_queue_tail = queue;
+    }
+}
+
+xs_queue *ready_queue_take(xs_plan *plan)
+{
+    xs_queue *queue = plan->ready_queue_head;
+    if (!queue) return NULL;
+    plan->ready_queue_head = queue->next_ready;
+    if (!plan->ready_queue_head) plan->ready_queue_tail = NULL;
+    queue->ready = false;
+    return queue;
+}
+
+void ready_op_remove(xs_op *op)
+{
+    xs_plan *plan = op->plan;
+    if (op->previous_ready) op->previous_ready->next_ready = op->next_ready;
+    else plan->ready_op_head = op->next_ready;
+    if (op->next_ready) op->next_ready->previous_ready = op->previous_ready;
+    else plan->ready_op_tail = op->previous_ready;
+    op->ready = false;
+}
+
+int32_t op_run_waiting(xs_op *op)
+{
+    for (int32_t port = 0; port < op->ins; port++) {
+        xs_queue *queue = &op->in[port];
+        for (int64_t waiting = queue->length; waiting; waiting--) {
+            int32_t status = queue_run_one(queue);
+            if (status) return status;
+        }
+    }
+    return XS_OK;
+}
+
+int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
+{
+    if (queue->length == queue->capacity) {
+        int64_t capacity = queue->capacity ? 2 * queue->capacity : RING_MIN;
+        if (!ring_resize(queue, capacity)) return op_out_of_memory(queue->op);
+    }
+    int64_t at = (queue->head + queue->length) & (queue->capacity - 1);
+    xs_slot *row = queue->ring + at * shape->fields;
+    for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
+    for (uint64_t left = shape->segments; left; left &= left - 1) {
+        int field = __builtin_ctzll(left);
+        row[field].seg = xs_seg_share(tuple[field].seg);
+        if (row[field].seg) continue;
+        tuple_drop(row, shape->segments & ((1ull << field) - 1));
+        return op_out_of_memory(queue->op);
+    }
+    if (++queue->length > queue->peak) queue->peak = queue->length;
+    queue_mark_ready(queue);
+    return XS_OK;
+}
+
+bool queue_pop(xs_queue *queue, xs_slot *tuple)
+{
+    if (!queue->length) return false;
+    int32_t fields = ring_fields(queue);
+    const xs_slot *row = queue->ring + queue->head * fields;
+    for (int32_t i = 0; i < fields; i++) tuple[i] = row[i];
+    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    if (--queue->length == 0 && queue->capacity > RING_KEEP) {
+        queue->op->plan->queue_bytes -= queue->capacity * fields * (int64_t)sizeof(xs_slot);
+        free(queue->ring);
+        queue->ring = NULL;
+        queue->capacity = queue->head = 0;
+    }
+    return true;
+}
+
+int32_t queue_run_one(xs_queue *queue)
+{
+    xs_slot tuple[MAX_FIELDS];
+    if (!queue_pop(queue, tuple)) return XS_OK;
+    xs_op *op = queue->op;
+    op_counts(op, tuple);
+    /* The copy was made on the way in, so this hand-over is by reference even under copy-always. */
+    int32_t status = unlikely(op->plan->timed) ? process_timed(op, queue->port, tuple)
+                                               : op->process(op, queue->port, tuple);
+    if (unlikely(status)) pass_failed(op, queue->port, tuple);
+    tuple_drop(tuple, op->in_shape[queue->port].segments);
+    return status;
+}
+
+void queue_clear(xs_queue *queue)
+{
+    xs_slot tuple[MAX_FIELDS];
+    while (queue_pop(queue, tuple)) tuple_drop(tuple, queue->op->in_shape[queue->port].segments);
+    free(queue->ring);
+    queue->ring = NULL;
+    queue->capacity = 0;
+}

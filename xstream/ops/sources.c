@@ -1,0 +1,185 @@
+/* Sources over what lies in memory: recordings as windows or sample by sample, and lists. */
+#include "engine.h"
+
+typedef struct {
+    xs_op op;
+    xs_seg *recording;
+    int64_t window, rounds_left; /* < 0: for ever */
+    int64_t at;                  /* position in the recording */
+    int64_t index;               /* index of the next sample of the stream */
+    bool partial;
+} xs_array_source;
+
+/* The recording's samples [at, at + width), counted from the stream's index. */
+static xs_seg *part(xs_array_source *source, int64_t at, int64_t width, int64_t index)
+{
+    xs_seg *recording = source->recording;
+    if (source->op.plan->copies) {
+        xs_seg *copy = xs_seg_subseg(recording, recording->start + at, width);
+        if (copy) copy->start = index; /* nobody else has seen it */
+        return copy;
+    }
+    return seg_of_block(recording->manager, index, width, recording->itemsize,
+                        block_ref(recording->block), recording->offset + at * recording->itemsize);
+}
+
+/* The next samples, at most up to the end of the recording; moves on. */
+static xs_seg *take(xs_array_source *source, int64_t wanted, int64_t index)
+{
+    int64_t left = source->recording->width - source->at;
+    int64_t width = wanted < left ? wanted : left;
+    xs_seg *seg = part(source, source->at, width, index);
+    source->at += width;
+    if (source->at == source->recording->width && source->rounds_left != 1) {
+        source->at = 0;
+        if (source->rounds_left > 0) source->rounds_left--;
+    }
+    return seg;
+}
+
+static int32_t array_produce(xs_op *op)
+{
+    xs_array_source *source = (xs_array_source *)op;
+    xs_seg *window = NULL;
+    int64_t width = 0;
+    while (width < source->window && source->at < source->recording->width) {
+        xs_seg *next = take(source, source->window - width, source->index + width);
+        xs_seg *joined = next && window ? xs_seg_append(window, next) : next;
+        if (window) {
+            xs_seg_drop(window);
+            if (next) xs_seg_drop(next);
+        }
+        if (!joined) return op_out_of_memory(op);
+        window = joined;
+        width = window->width;
+    }
+    if (!window) return XS_END;
+    source->index += width;
+    if (width < source->window && !source->partial) {
+        xs_seg_drop(window);
+        return XS_END;
+    }
+    xs_slot tuple = {.seg = window};
+    op->stats.samples += width;
+    int32_t status = emit(op, 0, &tuple);
+    xs_seg_drop(window);
+    return status;
+}
+
+static void recording_destroy(xs_op *op)
+{
+    xs_array_source *source = (xs_array_source *)op;
+    xs_seg_drop(source->recording);
+}
+
+static const xs_op_table array_table = {.produce = array_produce, .destroy = recording_destroy};
+
+/* Takes a count on the recording, in one range: windows are cut from its block. */
+static void *recording_source(xs_plan *plan, size_t size, const xs_op_table *table,
+                              xs_seg *recording, int64_t repeat)
+{
+    xs_array_source *source = op_new(plan, size, table);
+    if (!source) return NULL;
+    source->recording = xs_seg_ref(recording);
+    source->rounds_left = repeat;
+    source->index = recording->start;
+    if (!repeat) source->at = recording->width;
+    return source;
+}
+
+xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int64_t repeat,
+                          int32_t partial)
+{
+    xs_array_source *source =
+        recording_source(plan, sizeof *source, &array_table, recording, repeat);
+    if (!source) return NULL;
+    source->window = window;
+    source->partial = partial;
+    return &source->op;
+}
+
+/* -- one tuple a sample -------------------------------------------------------------------- */
+
+typedef struct {
+    xs_array_source source;
+    int32_t type;
+} xs_sample_source;
+
+/* The sample types, as xstream/ops/schema.py numbers them. */
+enum { S_BOOL, S_I8, S_I16, S_I32, S_I64, S_U8, S_U16, S_U32, S_U64, S_F32, S_F64 };
+
+static xs_slot sample_slot(const char *at, int32_t type)
+{
+    switch (type) {
+    case S_BOOL: return (xs_slot){.i = *(const uint8_t *)at != 0};
+    case S_I8: return (xs_slot){.i = *(const int8_t *)at};
+    case S_I16: return (xs_slot){.i = *(const int16_t *)at};
+    case S_I32: return (xs_slot){.i = *(const int32_t *)at};
+    case S_U8: return (xs_slot){.i = *(const uint8_t *)at};
+    case S_U16: return (xs_slot){.i = *(const uint16_t *)at};
+    case S_U32: return (xs_slot){.i = *(const uint32_t *)at};
+    case S_F32: return (xs_slot){.f = *(const float *)at};
+    case S_F64: return (xs_slot){.f = *(const double *)at};
+    default: return (xs_slot){.i = *(const int64_t *)at};
+    }
+}
+
+/* A sample with its index, which is its timestamp. */
+static int32_t sample_produce(xs_op *op)
+{
+    xs_sample_source *samples = (xs_sample_source *)op;
+    xs_array_source *source = &samples->source;
+    xs_seg *recording = source->recording;
+    if (source->at == recording->width) {
+        if (source->rounds_left >= 0 && source->rounds_left <= 1) return XS_END;
+        if (source->rounds_left > 0) source->rounds_left--;
+        source->at = 0;
+        if (!recording->width) return XS_END;
+    }
+    const char *data = recording->block->data + recording->offset;
+    xs_slot tuple[2] = {{.i = source->index++},
+                        sample_slot(data + source->at++ * recording->itemsize, samples->type)};
+    op->stats.samples++;
+    return emit(op, 0, tuple);
+}
+
+static const xs_op_table sample_table = {.produce = sample_produce, .destroy = recording_destroy};
+
+xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64_t repeat)
+{
+    xs_sample_source *source =
+        recording_source(plan, sizeof *source, &sample_table, recording, repeat);
+    if (!source) return NULL;
+    source->type = type;
+    return &source->source.op;
+}
+
+/* -- a list of tuples ---------------------------------------------------------------------- */
+
+typedef struct {
+    xs_op op;
+    const xs_slot *given;
+    int64_t count, at;
+} xs_list_source;
+
+static int32_t list_produce(xs_op *op)
+{
+    xs_list_source *source = (xs_list_source *)op;
+    if (source->at == source->count) return XS_END;
+    const xs_shape *shape = &op->out[0].shape;
+    const xs_slot *tuple = source->given + source->at++ * shape->fields;
+    op->stats.samples += shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1;
+    return emit(op, 0, tuple);
+}
+
+static const xs_op_table list_table = {.produce = list_produce};
+
+/* The tuples belong to the caller, who keeps them until the plan is freed. */
+xs_op *xs_op_list_source(xs_plan *plan, const xs_slot *tuples, int64_t count)
+{
+    xs_list_source *source = op_new(plan, sizeof *source, &list_table);
+    if (!source) return NULL;
+    source->given = tuples;
+    source->count = count;
+    return &source->op;
+}

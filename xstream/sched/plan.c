@@ -1,0 +1,252 @@
+/* Plans: building one, preparing it for a scheduler, and the loop with rate control around it. */
+#include "schedulers.h"
+
+xs_plan *xs_plan_new(xs_manager *manager)
+{
+    xs_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return NULL;
+    plan->manager = manager;
+    plan->copies = manager->kind == XS_COPY_ALWAYS;
+    count_add(&manager->refs, 1);
+    return plan;
+}
+
+void xs_plan_free(xs_plan *plan)
+{
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_op *op = plan->op[i];
+        for (int32_t port = 0; port < op->ins; port++) queue_clear(&op->in[port]);
+        if (op->table->destroy) op->table->destroy(op);
+        for (int32_t port = 0; port < op->outs; port++) free(op->out[port].edge);
+        free(op->out);
+        free(op->in);
+        free(op->in_shape);
+        free(op);
+    }
+    if (plan->failed_op) tuple_drop(plan->failed_tuple, plan->failed_segments);
+    xs_manager *manager = plan->manager;
+    free(plan->order);
+    free(plan->op);
+    free(plan);
+    xs_manager_drop(manager);
+}
+
+int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes)
+{
+    op->in = calloc((size_t)ports + 1, sizeof *op->in);
+    op->in_shape = calloc((size_t)ports + 1, sizeof *op->in_shape);
+    if (!op->in || !op->in_shape) return XS_FAILED;
+    op->ins = ports;
+    for (int32_t port = 0; port < ports; port++) {
+        op->in_shape[port] = shapes[port];
+        op->in[port] = (xs_queue){.op = op, .port = port};
+    }
+    uint64_t segments = ports ? shapes[0].segments : 0;
+    op->measured = segments ? __builtin_ctzll(segments) : -1;
+    for (int32_t port = 1; port < ports; port++) /* one field for all ports, or none */
+        if (op->measured >= 0 && !(shapes[port].segments >> op->measured & 1)) op->measured = -1;
+    return XS_OK;
+}
+
+int32_t xs_plan_shape_out(xs_op *op, int32_t ports, const xs_shape *shapes)
+{
+    op->out = calloc((size_t)ports + 1, sizeof *op->out);
+    if (!op->out) return XS_FAILED;
+    op->outs = ports;
+    for (int32_t port = 0; port < ports; port++) op->out[port].shape = shapes[port];
+    return XS_OK;
+}
+
+int32_t xs_plan_connect(xs_op *from, int32_t out_port, xs_op *to, int32_t in_port)
+{
+    xs_out *out = &from->out[out_port];
+    xs_edge *edges = realloc(out->edge, (size_t)(out->edges + 1) * sizeof *edges);
+    if (!edges) return XS_FAILED;
+    edges[out->edges++] = (xs_edge){.to = to, .queue = &to->in[in_port], .port = in_port};
+    out->edge = edges;
+    return XS_OK;
+}
+
+typedef struct {
+    xs_op *op;
+    int32_t port, edge;
+} xs_visit;
+
+/* The next edge of the operator on top of the search, or NULL when it has no more. */
+static xs_edge *next_edge(xs_visit *top)
+{
+    while (top->port < top->op->outs) {
+        xs_out *out = &top->op->out[top->port];
+        if (top->edge < out->edges) return &out->edge[top->edge++];
+        top->port++;
+        top->edge = 0;
+    }
+    return NULL;
+}
+
+/* One depth-first search, without recursion: marks the edges that close a cycle, which must queue,
+ * and leaves the operators in an order in which everything comes after what feeds it. */
+static int32_t search(xs_plan *plan, bool direct)
+{
+    enum { UNSEEN, ON_PATH, DONE };
+    char *color = calloc((size_t)plan->ops + 1, 1);
+    xs_visit *path = malloc(((size_t)plan->ops + 1) * sizeof *path);
+    plan->order = malloc(((size_t)plan->ops + 1) * sizeof *plan->order);
+    int32_t status = color && path && plan->order ? XS_OK : XS_FAILED;
+    int32_t place = plan->ops;
+    for (int32_t i = plan->ops - 1; status == XS_OK && i >= 0; i--) {
+        if (color[i]) continue;
+        int32_t depth = 0;
+        path[0] = (xs_visit){.op = plan->op[i]};
+        color[i] = ON_PATH;
+        while (depth >= 0) {
+            xs_edge *edge = next_edge(&path[depth]);
+            if (!edge) {
+                xs_op *op = path[depth--].op;
+                color[op->id] = DONE;
+                plan->order[--place] = op;
+                continue;
+            }
+            char seen = color[edge->to->id];
+            edge->direct = direct && seen != ON_PATH;
+            if (seen == UNSEEN) {
+                color[edge->to->id] = ON_PATH;
+                path[++depth] = (xs_visit){.op = edge->to};
+            }
+        }
+    }
+    free(color);
+    free(path);
+    return status;
+}
+
+int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns)
+{
+    static const xs_scheduler *const kinds[] = {
+        [XS_FIFO] = &xs_fifo, [XS_FIFO_SLICE] = &xs_fifo_slice, [XS_RTC] = &xs_rtc, [XS_DF] = &xs_df};
+    plan->scheduler = kinds[scheduler];
+    plan->tuple_burst = tuple_burst;
+    plan->slice_ns = slice_ns;
+    plan->admitting = true;
+    plan->slow_pass = plan->copies;
+    if (search(plan, plan->scheduler->direct)) return XS_FAILED;
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_op *op = plan->op[i];
+        if (!op->table->produce) {
+            op->ended = true;
+            continue;
+        }
+        /* Without rate control whatever has arrived waits in the queues. */
+        for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
+            for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
+    }
+    return XS_OK;
+}
+
+/* Lets one source in: at most `burst` tuples, or as many as there are within the budget. */
+static int32_t admit_from(xs_op *source, int64_t burst, int64_t deadline)
+{
+    xs_plan *plan = source->plan;
+    for (int64_t admitted = 0; !burst || admitted < burst; admitted++) {
+        if ((admitted & 15) == 15 && engine_now_ns() > deadline) return XS_OK;
+        if (atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_END;
+        plan_sample_timing(plan);
+        int64_t begin = plan->timed ? engine_now_ns() : 0;
+        plan->child_ns = 0;
+        int32_t status = source->table->produce(source);
+        if (plan->timed) {
+            source->stats.busy_ns += engine_now_ns() - begin - plan->child_ns;
+            source->timed_tuples++;
+        }
+        if (status) return status;
+        source->stats.tuples++;
+    }
+    return XS_OK;
+}
+
+/* XS_OK: somebody has more; XS_WAIT: all that have more wait; XS_END: none has. */
+static int32_t admit(xs_plan *plan, int64_t deadline)
+{
+    int32_t overall = XS_END;
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_op *op = plan->op[i];
+        if (op->ended) continue;
+        int32_t status = admit_from(op, plan->tuple_burst, deadline);
+        if (status == XS_FAILED) {
+            if (!plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
+            return status;
+        }
+        if (status == XS_END) op->ended = true;
+        else if (status == XS_OK || overall == XS_END) overall = status;
+    }
+    return overall;
+}
+
+/* Tells the next operator that its streams have ended. */
+static int32_t finish_next(xs_plan *plan)
+{
+    xs_op *op = plan->order[plan->finished++];
+    if (!op->table->finish || atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_OK;
+    int32_t status = op->table->finish(op);
+    if (status && !plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
+    return status;
+}
+
+static int32_t drain(xs_plan *plan, int64_t deadline)
+{
+    for (int64_t steps = 1;; steps++) {
+        plan_sample_timing(plan);
+        int32_t status = plan->scheduler->step(plan);
+        if (status) return status;
+        if ((steps & 63) == 0 && engine_now_ns() > deadline) return XS_OK;
+    }
+}
+
+int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
+{
+    int64_t deadline = engine_now_ns() + budget_ns;
+    do {
+        int32_t status;
+        if (plan->admitting && !plan->sources_ended) {
+            status = admit(plan, deadline);
+            if (status == XS_FAILED) return status;
+            plan->sources_ended = status == XS_END;
+            plan->waiting = status == XS_WAIT;
+            plan->admitting = !plan->tuple_burst && status == XS_OK; /* more has arrived already */
+            if (plan->admitting) continue;
+        }
+        status = drain(plan, deadline);
+        if (status == XS_FAILED) return status;
+        if (status == XS_OK) continue; /* not empty yet, and time to look up */
+        plan->admitting = true;
+        if (plan->sources_ended) {
+            if (plan->finished == plan->ops) return XS_END;
+            status = finish_next(plan);
+            if (status) return status;
+        } else if (plan->waiting) {
+            return XS_WAIT;
+        }
+    } while (engine_now_ns() < deadline);
+    return XS_OK;
+}
+
+void xs_plan_stop(xs_plan *plan) { atomic_store_explicit(&plan->stop, 1, memory_order_relaxed); }
+
+void xs_plan_failure(xs_plan *plan, xs_failure *out)
+{
+    bool on_tuple = plan->failed_op && plan->failed_port >= 0;
+    *out = (xs_failure){plan->failed_op, plan->failed_port, on_tuple ? plan->failed_fields : 0,
+                        plan->failed_tuple, plan->message};
+}
+
+int64_t xs_plan_queue_bytes_peak(xs_plan *plan) { return plan->queue_bytes_peak; }
+
+int32_t xs_plan_queued_edges(xs_plan *plan)
+{
+    int32_t queued = 0;
+    for (int32_t i = 0; i < plan->ops; i++)
+        for (int32_t port = 0; port < plan->op[i]->outs; port++)
+            for (int32_t e = 0; e < plan->op[i]->out[port].edges; e++)
+                queued += !plan->op[i]->out[port].edge[e].direct;
+    return queued;
+}
