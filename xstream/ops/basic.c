@@ -5,7 +5,7 @@
 
 static int32_t pass_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
-    return emit(op, 0, tuple);
+    return XS_FORWARD;
 }
 
 static const xs_op_table pass_table = {.process = pass_process};
@@ -20,7 +20,7 @@ static const xs_op_table count_table = {.process = count_process};
 
 xs_op *xs_op_count(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &count_table); }
 
-int64_t xs_counted_samples(xs_op *op) { return op->stats.samples; }
+int64_t xs_counted_samples(xs_op *op) { return op->samples; }
 
 /* -- collect ------------------------------------------------------------------------------- */
 

@@ -44,20 +44,25 @@ typedef struct {
     xs_edge *edge;
 } xs_out;
 
+/* The first cache line is all that a hop touches. */
 struct xs_op {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* = table->process */
     xs_plan *plan;
+    int64_t tuples, samples, emitted;
+    xs_op *only;       /* the only successor of port 0, where there is one, called directly */
+    int32_t only_port;
+    int32_t measured;  /* the first segment field, whose samples are counted; or -1 */
+    int64_t busy_ns;   /* in the tuples that were timed */
+
+    int64_t timed_tuples;
     const xs_op_table *table;
     int32_t id, ins, outs;
+    bool ended;        /* a source without more tuples */
+    bool ready;
     xs_out *out;
     xs_queue *in;      /* one a port */
     xs_shape *in_shape;
-    int32_t measured;  /* the first segment field of port 0, whose samples are counted; or -1 */
-    bool ended;        /* a source without more tuples */
-    xs_op_stats stats;
-    int64_t timed_tuples;
     xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
-    bool ready;
 };
 
 struct xs_plan {
@@ -111,7 +116,6 @@ int32_t op_fail(xs_op *op, const char *format, ...) __attribute__((format(printf
 int32_t op_out_of_memory(xs_op *op);
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
-int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
     for (; segments; segments &= segments - 1) xs_seg_drop(tuple[__builtin_ctzll(segments)].seg);
@@ -119,6 +123,7 @@ static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 
 /* queue.c */
 int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape);
+int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple); /* takes over the counts */
 bool queue_pop(xs_queue *queue, xs_slot *tuple); /* the counts go to the caller */
 void queue_clear(xs_queue *queue);
 int32_t queue_run_one(xs_queue *queue); /* pops, processes, drops */
@@ -129,29 +134,17 @@ int32_t op_run_waiting(xs_op *op); /* what waits for it now, not what comes mean
 
 static inline void op_counts(xs_op *op, const xs_slot *tuple)
 {
-    op->stats.tuples++;
-    op->stats.samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
+    op->tuples++;
+    op->samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
 }
 
-/* Handing a tuple over an edge: by reference if it can be, else through the queue. */
-static inline int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
-{
-    xs_op *to = edge->to;
-    xs_plan *plan = to->plan;
-    if (unlikely(!edge->direct || plan->slow_pass || plan->depth >= MAX_DEPTH))
-        return pass_slowly(edge, tuple, shape);
-    op_counts(to, tuple);
-    plan->depth++;
-    int32_t status = to->process(to, edge->port, tuple);
-    plan->depth--;
-    if (unlikely(status)) return pass_failed(to, edge->port, tuple);
-    return XS_OK;
-}
+/* Hands a tuple over an edge: by reference if it can be, else through the queue. */
+int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
 
 static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     const xs_out *out = &op->out[port];
-    op->stats.emitted++;
+    op->emitted++;
     for (int32_t i = 0; i < out->edges; i++) {
         int32_t status = pass(&out->edge[i], tuple, &out->shape);
         if (unlikely(status)) return status;

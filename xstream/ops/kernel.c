@@ -171,7 +171,7 @@ static int32_t after_call(xs_kernel *kernel, const xs_slot *tuple)
     if (unlikely(frame[XS_FRAME_RAISED])) {
         status = op_fail(&kernel->op, "the kernel raised an error");
     } else if (kernel->mode == XS_KERNEL_FILTER) {
-        if (frame[XS_FRAME_VERDICT]) status = emit(&kernel->op, 0, tuple);
+        return frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
     } else if (kernel->mode == XS_KERNEL_MAP && !kernel->send_failed) {
         status = (int32_t)frame_send(frame);
     }

@@ -21,8 +21,9 @@ void *op_new(xs_plan *plan, size_t size, const xs_op_table *table)
         plan->op = ops;
         plan->capacity = capacity;
     }
-    xs_op *op = calloc(1, size);
+    xs_op *op = aligned_alloc(64, (size + 63) / 64 * 64);
     if (!op) return NULL;
+    memset(op, 0, size);
     op->plan = plan;
     op->table = table;
     op->process = table->process;
@@ -72,13 +73,14 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     plan->child_ns = 0;
     int32_t status = op->process(op, port, tuple);
     int64_t spent = engine_now_ns() - begin;
-    op->stats.busy_ns += spent - plan->child_ns;
+    op->busy_ns += spent - plan->child_ns;
     op->timed_tuples++;
     plan->child_ns = outer_child_ns + spent;
     return status;
 }
 
-int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
+/* What cannot simply be called: queued edges, very deep calls, copies on passing, timed tuples. */
+static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
     xs_op *to = edge->to;
     xs_plan *plan = to->plan;
@@ -99,21 +101,49 @@ int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *s
     plan->depth++;
     int32_t status = plan->timed ? process_timed(to, edge->port, tuple)
                                  : to->process(to, edge->port, tuple);
+    if (status == XS_FORWARD) status = emit(to, 0, tuple);
+    else if (status) status = pass_failed(to, edge->port, tuple);
     plan->depth--;
-    if (status) status = pass_failed(to, edge->port, tuple);
     if (tuple == own) tuple_drop(own, shape->segments);
     return status;
+}
+
+/* Forwarded tuples go along a chain in a loop: no call nests, however long the chain. */
+int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
+{
+    xs_op *to = edge->to;
+    xs_plan *plan = to->plan;
+    int32_t port = edge->port;
+    if (unlikely(!edge->direct || plan->slow_pass || plan->depth >= MAX_DEPTH))
+        return pass_slowly(edge, tuple, shape);
+    plan->depth++;
+    int32_t status;
+    for (;;) {
+        op_counts(to, tuple);
+        status = to->process(to, port, tuple);
+        if (status != XS_FORWARD) break;
+        if (unlikely(!to->only)) {
+            status = emit(to, 0, tuple);
+            plan->depth--;
+            return status;
+        }
+        to->emitted++;
+        port = to->only_port;
+        to = to->only;
+    }
+    plan->depth--;
+    return likely(!status) ? XS_OK : pass_failed(to, port, tuple);
 }
 
 int32_t xs_emit(xs_op *op, int32_t port, const xs_slot *tuple) { return emit(op, port, tuple); }
 
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
 {
-    *out = op->stats;
-    /* Only some rounds are timed; the rest is taken to be like them. */
+    *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted};
+    /* Only some tuples are timed; the rest are taken to be like them. */
     if (op->timed_tuples)
-        out->busy_ns = (int64_t)((double)op->stats.busy_ns * (double)op->stats.tuples /
-                                 (double)op->timed_tuples);
+        out->busy_ns =
+            (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
     for (int32_t i = 0; i < op->ins; i++)
         if (op->in[i].peak > out->queue_peak) {
             out->queue_peak = op->in[i].peak;

@@ -75,17 +75,31 @@ int32_t op_run_waiting(xs_op *op)
             if (status) return status;
         }
     }
+    for (int32_t port = 0; port < op->ins; port++) /* a cycle may have brought more */
+        if (op->in[port].length) queue_mark_ready(&op->in[port]);
     return XS_OK;
+}
+
+/* A free row at the end; NULL without memory. */
+static xs_slot *row_behind(xs_queue *queue, int32_t fields)
+{
+    if (unlikely(queue->length == queue->capacity)) {
+        int64_t capacity = queue->capacity ? 2 * queue->capacity : RING_MIN;
+        if (!ring_resize(queue, capacity)) return NULL;
+    }
+    return queue->ring + ((queue->head + queue->length) & (queue->capacity - 1)) * fields;
+}
+
+static void row_added(xs_queue *queue)
+{
+    if (++queue->length > queue->peak) queue->peak = queue->length;
+    if (queue->length == 1) queue_mark_ready(queue);
 }
 
 int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
 {
-    if (queue->length == queue->capacity) {
-        int64_t capacity = queue->capacity ? 2 * queue->capacity : RING_MIN;
-        if (!ring_resize(queue, capacity)) return op_out_of_memory(queue->op);
-    }
-    int64_t at = (queue->head + queue->length) & (queue->capacity - 1);
-    xs_slot *row = queue->ring + at * shape->fields;
+    xs_slot *row = row_behind(queue, shape->fields);
+    if (!row) return op_out_of_memory(queue->op);
     for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
     for (uint64_t left = shape->segments; left; left &= left - 1) {
         int field = __builtin_ctzll(left);
@@ -94,8 +108,20 @@ int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
         tuple_drop(row, shape->segments & ((1ull << field) - 1));
         return op_out_of_memory(queue->op);
     }
-    if (++queue->length > queue->peak) queue->peak = queue->length;
-    queue_mark_ready(queue);
+    row_added(queue);
+    return XS_OK;
+}
+
+int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple)
+{
+    const xs_shape *shape = &queue->op->in_shape[queue->port];
+    xs_slot *row = row_behind(queue, shape->fields);
+    if (!row) {
+        tuple_drop(tuple, shape->segments);
+        return op_out_of_memory(queue->op);
+    }
+    for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
+    row_added(queue);
     return XS_OK;
 }
 
@@ -120,11 +146,21 @@ int32_t queue_run_one(xs_queue *queue)
     xs_slot tuple[MAX_FIELDS];
     if (!queue_pop(queue, tuple)) return XS_OK;
     xs_op *op = queue->op;
+    xs_plan *plan = op->plan;
     op_counts(op, tuple);
     /* The copy was made on the way in, so this hand-over is by reference even under copy-always. */
-    int32_t status = unlikely(op->plan->timed) ? process_timed(op, queue->port, tuple)
-                                               : op->process(op, queue->port, tuple);
-    if (unlikely(status)) pass_failed(op, queue->port, tuple);
+    int32_t status = unlikely(plan->timed) ? process_timed(op, queue->port, tuple)
+                                           : op->process(op, queue->port, tuple);
+    if (status == XS_FORWARD) {
+        const xs_out *out = &op->out[0];
+        if (out->edges == 1 && !out->edge->direct && !plan->copies) {
+            op->emitted++; /* from queue to queue: the counts move along */
+            return queue_push_owned(out->edge->queue, tuple);
+        }
+        status = emit(op, 0, tuple);
+    } else if (unlikely(status)) {
+        pass_failed(op, queue->port, tuple);
+    }
     tuple_drop(tuple, op->in_shape[queue->port].segments);
     return status;
 }

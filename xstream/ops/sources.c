@@ -60,7 +60,7 @@ static int32_t array_produce(xs_op *op)
         return XS_END;
     }
     xs_slot tuple = {.seg = window};
-    op->stats.samples += width;
+    op->samples += width;
     int32_t status = emit(op, 0, &tuple);
     xs_seg_drop(window);
     return status;
@@ -139,7 +139,7 @@ static int32_t sample_produce(xs_op *op)
     const char *data = recording->block->data + recording->offset;
     xs_slot tuple[2] = {{.i = source->index++},
                         sample_slot(data + source->at++ * recording->itemsize, samples->type)};
-    op->stats.samples++;
+    op->samples++;
     return emit(op, 0, tuple);
 }
 
@@ -168,7 +168,7 @@ static int32_t list_produce(xs_op *op)
     if (source->at == source->count) return XS_END;
     const xs_shape *shape = &op->out[0].shape;
     const xs_slot *tuple = source->given + source->at++ * shape->fields;
-    op->stats.samples += shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1;
+    op->samples += shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1;
     return emit(op, 0, tuple);
 }
 

@@ -140,6 +140,13 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
     }
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_op *op = plan->op[i];
+        if (op->outs && op->out[0].edges == 1 && op->out[0].edge->direct) {
+            op->only = op->out[0].edge->to;
+            op->only_port = op->out[0].edge->port;
+        }
+    }
     return XS_OK;
 }
 
@@ -155,11 +162,11 @@ static int32_t admit_from(xs_op *source, int64_t burst, int64_t deadline)
         plan->child_ns = 0;
         int32_t status = source->table->produce(source);
         if (plan->timed) {
-            source->stats.busy_ns += engine_now_ns() - begin - plan->child_ns;
+            source->busy_ns += engine_now_ns() - begin - plan->child_ns;
             source->timed_tuples++;
         }
         if (status) return status;
-        source->stats.tuples++;
+        source->tuples++;
     }
     return XS_OK;
 }
