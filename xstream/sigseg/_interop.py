@@ -51,7 +51,8 @@ def owned_memory(data: Any, nbytes: int, release: Callable[[Any], None], owner: 
 def view_of(data: Any, width: int, dtype: np.dtype[Any], hold: Any) -> npt.NDArray[Any]:
     """A read-only array over `width` samples at `data`; it gives up `hold` when it goes."""
     memory = owned_memory(data, width * dtype.itemsize, lib.xs_block_unhold, hold)
-    return np.ndarray((width,), dtype, buffer=memoryview(memory).toreadonly())
+    # np.ndarray(buffer=...) would look through the memoryview and could be made writable again.
+    return np.frombuffer(memoryview(memory).toreadonly(), dtype)
 
 
 def arrow_type(dtype: np.dtype[Any]) -> Any:

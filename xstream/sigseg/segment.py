@@ -29,8 +29,8 @@ _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 _MAX_INDEX = 2**62  # far from overflow in every sum of two indices
 
 
-class _Signal:
-    """What all segments of one signal have in common."""
+class Signal:
+    """What all segments of one signal have in common: dtype, timebase and manager."""
 
     __slots__ = ("dtype", "manager", "timebase")
 
@@ -68,7 +68,7 @@ class SigSeg:
     _handle: Any
     _start: int
     _width: int
-    _signal: _Signal
+    _signal: Signal
     _array: npt.NDArray[Any] | None
 
     def __init__(
@@ -433,7 +433,7 @@ def _occupy(
         raise manager.out_of_memory(f"a segment of {width:,} samples of {dtype}")
     seg._handle = handle
     seg._start, seg._width, seg._array = start, width, None
-    seg._signal = _Signal(dtype, timebase or Timebase.index(), manager)
+    seg._signal = Signal(dtype, timebase or Timebase.index(), manager)
 
 
 def _own_array(seg: SigSeg) -> npt.NDArray[Any]:
@@ -445,6 +445,19 @@ def _own_array(seg: SigSeg) -> npt.NDArray[Any]:
     return np.ndarray(
         (seg._width,), seg.dtype, buffer=_interop.owned_memory(data, seg.nbytes, _drop, keep)
     )
+
+
+def adopt(handle: Any, start: int, width: int, signal: Signal) -> SigSeg:
+    """A SigSeg over a segment of the core, taking over the caller's count on it."""
+    seg: SigSeg = object.__new__(SigSeg)
+    seg._handle, seg._start, seg._width, seg._signal, seg._array = (
+        handle,
+        start,
+        width,
+        signal,
+        None,
+    )
+    return seg
 
 
 def _wrap(

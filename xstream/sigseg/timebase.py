@@ -66,12 +66,12 @@ class Timebase:
         """
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
-        estimate = (time - self.start_time) * self.rate_hz
-        if not abs(estimate) < _MAX_INDEX:
+        if not self.time_of(-_MAX_INDEX) <= time < self.time_of(_MAX_INDEX):
             raise TimebaseError(f"no sample is at time {time!r}")
+        estimate = (time - self.start_time) * self.rate_hz
         # Rounding can leave the estimate off; the times themselves decide. Where a float is coarser
         # than the rate that may be many samples, hence doubling steps and a bisection.
-        at_or_before = after = math.floor(estimate)
+        at_or_before = after = math.floor(max(-_MAX_INDEX, min(estimate, _MAX_INDEX)))
         step = 1
         while self.time_of(at_or_before) > time:
             at_or_before -= step
