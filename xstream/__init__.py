@@ -7,7 +7,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sigseg       SigSeg, Timebase, the memory managers
     xstream.ops          the operator library, and kernels compiled to function pointers
     xstream.sched        four schedulers and rate control over a compiled plan
-    xstream.query        declares a graph, checks it, runs it
+    xstream.query        declares a graph and checks it; stream and run stand beside it
     xstream.io           sources and sinks
     xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
     xstream.report       pages
@@ -39,6 +39,13 @@ from xstream.errors import (
 )
 
 if TYPE_CHECKING:
+    from xstream import io as io
+    from xstream.ops._numba import grow
+    from xstream.ops.kernel import Kernel, kernel
+    from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
+    from xstream.query import Query
+    from xstream.run import OperatorStats, Run
+    from xstream.sched import SCHEDULER_NAMES
     from xstream.sigseg import (
         MANAGER_NAMES,
         MemoryManager,
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
         Timebase,
         memory_manager,
     )
+    from xstream.stream import Stream
 
 _LAZY = {
     "MANAGER_NAMES": "xstream.sigseg",
@@ -57,34 +65,63 @@ _LAZY = {
     "SigSeg": "xstream.sigseg",
     "Timebase": "xstream.sigseg",
     "memory_manager": "xstream.sigseg",
+    "Kernel": "xstream.ops.kernel",
+    "kernel": "xstream.ops.kernel",
+    "grow": "xstream.ops._numba",
+    "Out": "xstream.ops.schema",
+    "Scalar": "xstream.ops.schema",
+    "Schema": "xstream.ops.schema",
+    "Segment": "xstream.ops.schema",
+    "schema": "xstream.ops.schema",
+    "Query": "xstream.query",
+    "OperatorStats": "xstream.run",
+    "Run": "xstream.run",
+    "Stream": "xstream.stream",
+    "SCHEDULER_NAMES": "xstream.sched",
 }
 
 __all__ = [
     "MANAGER_NAMES",
+    "SCHEDULER_NAMES",
     "DtypeError",
     "GraphError",
     "InputError",
+    "Kernel",
     "KernelError",
     "ManagerError",
     "MemoryManager",
     "MemoryStats",
     "NotAdjacentError",
     "OperatorError",
+    "OperatorStats",
+    "Out",
+    "Query",
     "QueryError",
+    "Run",
+    "Scalar",
+    "Schema",
     "SchemaError",
+    "Segment",
     "SegmentMemoryError",
     "SegmentRangeError",
     "SegmentWriter",
     "SigSeg",
     "SigSegError",
+    "Stream",
     "Timebase",
     "TimebaseError",
     "XStreamError",
+    "grow",
+    "io",
+    "kernel",
     "memory_manager",
+    "schema",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "io":
+        return import_module("xstream.io")
     home = _LAZY.get(name)
     if home is None:
         raise AttributeError(f"module 'xstream' has no attribute {name!r}")

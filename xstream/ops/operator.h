@@ -39,9 +39,10 @@ xs_op *xs_op_count(xs_plan *plan);
 xs_op *xs_op_collect(xs_plan *plan);
 
 /* Windows of a recording: `window` samples every `window` samples, the whole of it `repeat` times
- * (< 0: for ever), indices running on. The last window of all may be shorter where `partial`. */
+ * (< 0: for ever), indices running on. The last window of all may be shorter where `partial`.
+ * offered_hz > 0: samples arrive at that rate from the first call on. */
 xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int64_t repeat,
-                          int32_t partial);
+                          int32_t partial, double offered_hz);
 /* One tuple a sample of the same recording, as a scalar: the engine without segments. */
 xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64_t repeat);
 /* Prepared tuples, `count` of them, one after another; the caller keeps them and their segments. */

@@ -8,6 +8,8 @@ typedef struct {
     int64_t at;                  /* position in the recording */
     int64_t index;               /* index of the next sample of the stream */
     bool partial;
+    double offered_per_ns; /* 0: all there from the start */
+    int64_t first_index, began_ns;
 } xs_array_source;
 
 /* The recording's samples [at, at + width), counted from the stream's index. */
@@ -37,9 +39,19 @@ static xs_seg *take(xs_array_source *source, int64_t wanted, int64_t index)
     return seg;
 }
 
+/* Has the next window arrived yet? */
+static bool arrived(xs_array_source *source)
+{
+    int64_t now = engine_now_ns();
+    if (!source->began_ns) source->began_ns = now;
+    int64_t offered = (int64_t)((double)(now - source->began_ns) * source->offered_per_ns);
+    return source->index + source->window - source->first_index <= offered;
+}
+
 static int32_t array_produce(xs_op *op)
 {
     xs_array_source *source = (xs_array_source *)op;
+    if (source->offered_per_ns > 0 && !arrived(source)) return XS_WAIT;
     xs_seg *window = NULL;
     int64_t width = 0;
     while (width < source->window && source->at < source->recording->width) {
@@ -88,13 +100,15 @@ static void *recording_source(xs_plan *plan, size_t size, const xs_op_table *tab
 }
 
 xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int64_t repeat,
-                          int32_t partial)
+                          int32_t partial, double offered_hz)
 {
     xs_array_source *source =
         recording_source(plan, sizeof *source, &array_table, recording, repeat);
     if (!source) return NULL;
     source->window = window;
     source->partial = partial;
+    source->offered_per_ns = offered_hz / 1e9;
+    source->first_index = recording->start;
     return &source->op;
 }
 

@@ -1,5 +1,9 @@
 /* Plans: building one, preparing it for a scheduler, and the loop with rate control around it. */
+#include <time.h>
+
 #include "schedulers.h"
+
+enum { NAP_NS = 20000 }; /* how long to sleep while every source waits for its next tuple */
 
 xs_plan *xs_plan_new(xs_manager *manager)
 {
@@ -231,7 +235,8 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
             status = finish_next(plan);
             if (status) return status;
         } else if (plan->waiting) {
-            return XS_WAIT;
+            if (engine_now_ns() + NAP_NS > deadline) return XS_WAIT;
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
     } while (engine_now_ns() < deadline);
     return XS_OK;

@@ -1,0 +1,438 @@
+"""Kernels to function pointers: generates the other side of the core's frame and compiles it.
+
+The core fills a frame of 64-bit words (xstream/ops/operator.h) and calls an adapter; the adapter
+makes arrays of the words, calls the kernel, and puts back what comes out:
+
+    words 0..4    self, allocate, send, raised, verdict
+    inputs        a segment takes three (address, width, start), a scalar one
+    arguments     an array takes two (address, length), a scalar one
+    states        address and length each
+    outputs       one a field; those of segments are unused, the core keeps them
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream._native import lib
+from xstream.errors import KernelError
+from xstream.ops import _cache
+from xstream.ops._fingerprint import fingerprint
+from xstream.ops.kernel import Kernel
+from xstream.ops.schema import Field, FieldType, Out, Scalar, Schema, Segment, scalar_of
+from xstream.sigseg import Timebase
+
+__all__ = ["CompiledKernel", "OutputRule", "compile_kernel"]
+
+_START_RULES = {"input": 0, "scaled": 1, "running": 2, "given": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRule:
+    """An output field as the core needs it: bytes a sample (0: a scalar) and where it starts."""
+
+    itemsize: int
+    start_rule: int = 0
+    num: int = 1
+    den: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A function pointer with the layout of its frame."""
+
+    kernel: Kernel
+    mode: str
+    address: int
+    words: int
+    arguments_at: int
+    states_at: int
+    outputs_at: int
+    outputs: Schema | None  # None: a filter
+    rules: tuple[OutputRule, ...]
+    arguments: tuple[Any, ...]
+    from_cache: bool
+    keep_alive: Any
+
+
+@dataclass(slots=True)
+class _Word:
+    """Where a value lies in the frame, and the expression that reads it there."""
+
+    expression: str
+    numba_type: Any
+
+
+class _Layout:
+    """Hands out the words of a frame and writes the expressions that read them."""
+
+    def __init__(self) -> None:
+        self.next = int(lib.XS_FRAME_INPUTS)
+        self.constants: dict[str, str] = {}
+
+    def dtype_name(self, dtype: np.dtype[Any]) -> str:
+        if dtype.names is None:
+            return f"np.{dtype.name}" if dtype.kind != "b" else "np.bool_"
+        text = repr(dtype)
+        return self.constants.setdefault(text, f"D{len(self.constants)}")
+
+    def take(self, words: int) -> int:
+        at = self.next
+        self.next += words
+        return at
+
+    def array(self, at: int, dtype: np.dtype[Any], readonly: bool) -> _Word:
+        from numba import types
+        from numba.np.numpy_support import from_dtype
+
+        try:
+            item = from_dtype(dtype)
+        except NotImplementedError:
+            item = None
+        if item is None or dtype == np.float16:
+            raise KernelError(f"numba cannot express dtype {dtype}: convert it first")
+        array = f"carray(_at(w[{at}]), (w[{at + 1}],), {self.dtype_name(dtype)})"
+        numba_type = types.Array(item, 1, "C", readonly=readonly)
+        return _Word(f"_readonly({array})" if readonly else array, numba_type)
+
+    def scalar(self, at: int, kind: str) -> _Word:
+        from numba import types
+
+        if kind == "float64":
+            return _Word(f"f[{at}]", types.float64)
+        if kind == "bool":
+            return _Word(f"(w[{at}] != 0)", types.boolean)
+        return _Word(f"w[{at}]", types.int64)
+
+    def field(self, type_: FieldType) -> _Word:
+        if isinstance(type_, Segment):
+            return self.array(self.take(3), type_.dtype, readonly=True)
+        return self.scalar(self.take(1), type_.kind)
+
+    def argument(self, value: Any) -> _Word:
+        if isinstance(value, np.ndarray):
+            return self.array(self.take(2), value.dtype, readonly=True)
+        return self.scalar(self.take(1), scalar_of(type(value)).kind)
+
+
+def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments as numbers and contiguous arrays of one dimension."""
+    normal: list[Any] = []
+    for value in arguments:
+        if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
+            normal.append(value)
+            continue
+        array = np.ascontiguousarray(value)
+        if array.ndim != 1 or array.dtype.kind not in "biufc":
+            raise KernelError(
+                f"kernel {kernel.name!r}: an argument is a number or an array of numbers in one "
+                f"dimension, not {value!r}"
+            )
+        normal.append(array.copy())
+    return tuple(normal)
+
+
+def compile_kernel(
+    kernel: Kernel, mode: str, inputs: Schema, arguments: tuple[Any, ...]
+) -> CompiledKernel:
+    """Compile `kernel` for tuples of `inputs`: `mode` is map, filter or iterate."""
+    import numba
+
+    if numba.config.DISABLE_JIT:
+        raise KernelError("kernels need numba's compiler, and NUMBA_DISABLE_JIT turns it off")
+    arguments = normal_arguments(kernel, arguments)
+    wanted, given = kernel.data_parameters(), len(inputs) + len(arguments)
+    if len(wanted) != given:
+        raise KernelError(
+            f"kernel {kernel.name!r} takes {len(wanted)} values ({', '.join(wanted)}) and gets "
+            f"{given}: {len(inputs)} fields and {len(arguments)} arguments"
+        )
+    layout = _Layout()
+    words = [layout.field(field.type) for field in inputs]
+    arguments_at = layout.next
+    words += [layout.argument(value) for value in arguments]
+    states_at = layout.next
+    states = [layout.array(layout.take(2), state.dtype, readonly=False) for state in kernel.states]
+    outputs_at = layout.next
+    key = fingerprint(
+        kernel.function, mode, [str(word.numba_type) for word in words],
+        [str(word.numba_type) for word in states], kernel.state_names, repr(kernel.out_fields),
+        _segment_facts(inputs), _ADAPTER_VERSION, numba.config.BOUNDSCHECK,
+    )  # fmt: skip
+    facts = _cache.read_facts(key)
+    call = _Call(kernel, mode, inputs, layout, words, states, outputs_at)
+    if facts is None:
+        facts = {"returns": call.return_types()}
+    fields, rules = _outputs(kernel, mode, inputs, facts["returns"])
+    total = outputs_at + max(len(rules), 1)
+    source = call.source(fields, total)
+    address, from_cache, keep_alive = call.compile(key, source)
+    _cache.write_facts(key, facts) if not from_cache else None
+    return CompiledKernel(
+        kernel, mode, address, total, arguments_at, states_at, outputs_at,
+        Schema(fields) if fields else None, rules, arguments, from_cache, keep_alive,
+    )  # fmt: skip
+
+
+_ADAPTER_VERSION = 1
+
+
+def _segment_facts(inputs: Schema) -> list[str]:
+    return [str(type_.dtype) for type_ in inputs.types if isinstance(type_, Segment)]
+
+
+def _outputs(
+    kernel: Kernel, mode: str, inputs: Schema, returns: list[str]
+) -> tuple[tuple[Field, ...], tuple[OutputRule, ...]]:
+    """The output fields and what the core must know of each."""
+    if mode == "filter":
+        return (), ()
+    declared = kernel.out_fields
+    if declared is None:
+        names = [f"f{i}" for i in range(len(returns))] if len(returns) > 1 else ["value"]
+        declared = tuple(
+            (name, Out(what[6:]) if what.startswith("array:") else what[7:])
+            for name, what in zip(names, returns, strict=True)
+        )
+    like = next((type_ for type_ in inputs.types if isinstance(type_, Segment)), None)
+    fields, rules = [], []
+    for name, out in declared:
+        if isinstance(out, Segment):
+            out = Out(out.dtype, timebase=out.timebase)
+        if not isinstance(out, Out):
+            fields.append(Field(name, out if isinstance(out, Scalar) else scalar_of(out)))
+            rules.append(OutputRule(0))
+            continue
+        rate = Fraction(out.rate)
+        start = out.start or ("scaled" if rate != 1 else "input" if like else "running")
+        fields.append(Field(name, Segment(out.dtype, out.timebase or _scaled(like, rate))))
+        rules.append(
+            OutputRule(
+                np.dtype(out.dtype).itemsize, _START_RULES[start], rate.numerator, rate.denominator
+            )
+        )
+    return tuple(fields), tuple(rules)
+
+
+def _scaled(like: Segment | None, rate: Fraction) -> Timebase:
+    if like is None or like.timebase.rate_hz is None:
+        return Timebase.index()
+    if rate == 1:
+        return like.timebase
+    return Timebase(float(like.timebase.rate_hz * rate), like.timebase.start_time)
+
+
+class _Call:
+    """One adapter: its source, and its compilation."""
+
+    def __init__(
+        self, kernel: Kernel, mode: str, inputs: Schema, layout: _Layout, words: list[_Word],
+        states: list[_Word], outputs_at: int,
+    ) -> None:  # fmt: skip
+        from numba import njit
+
+        self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
+        self.words, self.states, self.outputs_at = words, states, outputs_at
+        self.compiled = njit(kernel.function, error_model="numpy")
+
+    @property
+    def fills(self) -> bool:
+        """Whether the kernel fills arrays instead of returning them."""
+        return self.mode == "map" and "out" in self.kernel.parameters
+
+    def return_types(self) -> list[str]:
+        """What the kernel returns, as numba sees it: `array:dtype` or `scalar:kind` each."""
+        kernel = self.kernel
+        if self.mode == "iterate" or self.fills:
+            if kernel.out_fields is None:
+                raise KernelError(f"kernel {kernel.name!r} needs out= to say what it emits")
+            return []
+        if "out" in kernel.parameters:
+            raise KernelError(f"kernel {kernel.name!r}: a filter returns a flag and has no 'out'")
+        returned = self._infer()
+        described = [self._describe(item) for item in getattr(returned, "types", [returned])]
+        if self.mode == "filter" and described not in (["scalar:bool"], ["scalar:int64"]):
+            raise KernelError(
+                f"kernel {kernel.name!r} filters, so it returns a flag, not {returned}"
+            )
+        return described
+
+    def _infer(self) -> Any:
+        from numba import types
+        from numba.core import errors
+
+        arguments = {
+            name: word.numba_type
+            for name, word in zip(self.kernel.data_parameters(), self.words, strict=True)
+        }
+        if self.states:
+            items = [word.numba_type for word in self.states]
+            names = self.kernel.state_names
+            arguments["state"] = (
+                items[0] if names is None
+                else types.BaseTuple.from_types(items, namedtuple("State", names))
+            )  # fmt: skip
+        signature = tuple(arguments[name] for name in self.kernel.parameters)
+        try:
+            self.compiled.compile(signature)
+        except errors.NumbaError as error:
+            raise self._error(error) from error
+        return self.compiled.overloads[signature].signature.return_type
+
+    def _error(self, error: Exception) -> KernelError:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if not line.startswith(("Failed in", "-", "File"))]
+        return KernelError(
+            f"kernel {self.kernel.name!r} does not compile for {self.inputs}: {telling[0]}"
+            + (f" {telling[1]}" if len(telling) > 1 else "")
+        )
+
+    def _describe(self, type_: Any) -> str:
+        from numba import types
+
+        if isinstance(type_, types.Boolean):
+            return "scalar:bool"
+        if isinstance(type_, types.Integer):
+            return "scalar:int64"
+        if isinstance(type_, types.Float):
+            return "scalar:float64"
+        if isinstance(type_, types.Array) and type_.ndim == 1:
+            return f"array:{type_.dtype}"
+        raise KernelError(
+            f"kernel {self.kernel.name!r} returns {type_}: a number, an array in one dimension, "
+            "or a tuple of those is what a tuple can carry"
+        )
+
+    def source(self, fields: tuple[Field, ...], total: int) -> str:
+        """The adapter as Python source, for numba to compile and cache by file."""
+        body: list[str] = []
+        before: list[str] = []
+        passed = dict(zip(self.kernel.data_parameters(), self.words, strict=True))
+        expressions = {name: word.expression for name, word in passed.items()}
+        if self.states:
+            items = ", ".join(word.expression for word in self.states)
+            expressions["state"] = f"State({items})" if self.kernel.state_names else items
+        if self.mode == "iterate":
+            expressions["out"] = "_emitter(frame)"
+        elif self.fills:
+            before, expressions["out"] = self._allocations(fields)
+        call = f"kernel({', '.join(expressions[name] for name in self.kernel.parameters)})"
+        if self.mode == "filter":
+            body.append(f"w[4] = 1 if {call} else 0")
+        elif self.mode == "iterate" or self.fills:
+            body.append(call)
+        else:
+            body.append(f"r = {call}")
+            body += self._results(fields)
+        lines = [
+            '"""Written by xstream for one kernel; made again when it is missing."""',
+            "from collections import namedtuple",
+            "import numpy as np",
+            "from numpy import dtype",
+            "from numba import carray",
+            "from xstream.ops._numba import address_as_pointer as _at, as_readonly as _readonly",
+            "from xstream.ops._numba import call_allocate as _allocate, emitter_maker",
+            *(f"{name} = {text}" for text, name in self.layout.constants.items()),
+        ]
+        if self.kernel.state_names:
+            lines.append(f"State = namedtuple('State', {list(self.kernel.state_names)!r})")
+        if self.mode == "iterate":
+            described = tuple(self._emitted(field.type) for field in fields)
+            lines.append(f"_emitter = emitter_maker({described!r}, {self.outputs_at}, {total})")
+        lines += [
+            "",
+            "",
+            "def adapter(frame):",
+            f"    w = carray(_at(frame), ({total},), np.int64)",
+            f"    f = carray(_at(frame), ({total},), np.float64)",
+            *(f"    {line}" for line in before),
+            "    try:",
+            *(f"        {line}" for line in body),
+            "    except Exception:",
+            "        w[3] = 1",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def _emitted(self, type_: FieldType) -> tuple[str, str]:
+        if isinstance(type_, Segment):
+            name = f"np.{type_.dtype.name}" if type_.dtype.names is None else repr(type_.dtype)
+            return ("segment", name)
+        return ("scalar", type_.kind)
+
+    def _allocations(self, fields: tuple[Field, ...]) -> tuple[list[str], str]:
+        """Output arrays for the kernel to fill, as wide as `out=` says."""
+        lines: list[str] = []
+        declared = dict(self.kernel.out_fields or ())
+        first = next((i for i, t in enumerate(self.inputs.types) if isinstance(t, Segment)), None)
+        width_word = lib.XS_FRAME_INPUTS + (first or 0) + 1
+        for i, field in enumerate(fields):
+            out = declared[field.name]
+            if not isinstance(field.type, Segment):
+                raise KernelError(f"kernel {self.kernel.name!r}: only segments can be filled")
+            rate = Fraction(out.rate) if isinstance(out, Out) else Fraction(1)
+            fixed = out.width if isinstance(out, Out) else None
+            if fixed is None and first is None:
+                raise KernelError(f"kernel {self.kernel.name!r}: out= needs a width")
+            width = (
+                str(fixed) if fixed is not None
+                else f"w[{width_word}] * {rate.numerator} // {rate.denominator}"
+            )  # fmt: skip
+            lines += [
+                f"n{i} = {width}",
+                f"p{i} = _allocate(w[1], frame, {i}, n{i}, 0)",
+                f"if p{i} == 0 and n{i} > 0:",
+                "    return",
+                f"o{i} = carray(_at(p{i}), (n{i},), {self.layout.dtype_name(field.type.dtype)})",
+            ]
+        names = ", ".join(f"o{i}" for i in range(len(fields)))
+        return lines, names if len(fields) == 1 else f"({names})"
+
+    def _results(self, fields: tuple[Field, ...]) -> list[str]:
+        lines: list[str] = []
+        for i, field in enumerate(fields):
+            value = "r" if len(fields) == 1 else f"r[{i}]"
+            at = self.outputs_at + i
+            if isinstance(field.type, Segment):
+                lines += [
+                    f"p{i} = _allocate(w[1], frame, {i}, len({value}), 0)",
+                    f"if p{i} != 0:",
+                    f"    o{i} = carray(_at(p{i}), (len({value}),), "
+                    f"{self.layout.dtype_name(field.type.dtype)})",
+                    f"    o{i}[:] = {value}",
+                ]
+            else:
+                lines.append(f"{'f' if field.type.kind == 'float64' else 'w'}[{at}] = {value}")
+        return lines
+
+    def compile(self, key: str, source: str) -> tuple[int, bool, Any]:
+        """The adapter's address, whether it came from disk, and what keeps it alive."""
+        from numba import cfunc, types
+        from numba.core import errors
+
+        module, cacheable = _cache.load_module(key, source)
+        module.kernel = self.compiled  # type: ignore[attr-defined]
+        adapter = module.adapter
+        signature = types.void(types.int64)
+        try:
+            try:
+                compiled = cfunc(signature, cache=cacheable, error_model="numpy")(adapter)
+            except (ImportError, AttributeError, OSError):
+                # A kernel typed at a prompt, or a damaged cache: compile it for this process.
+                compiled = cfunc(signature, error_model="numpy")(adapter)
+        except errors.NumbaError as error:
+            raise self._error(error) from error
+        return compiled.address, compiled.cache_hits > 0, (compiled, module)
+
+
+def plain_state(kernel: Kernel, states: list[npt.NDArray[Any]]) -> Any:
+    """The state as an uncompiled kernel takes it."""
+    if kernel.state_names is None:
+        return states[0] if states else None
+    return namedtuple("State", kernel.state_names)(*states)

@@ -1,0 +1,231 @@
+"""What kernels need of numba beyond numba: memory by address, calls back into the core.
+
+Addresses are read from the frame at run time and never compiled in, so compiled code can be
+cached on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, types
+from numba.core import cgutils
+from numba.extending import (
+    intrinsic,
+    models,
+    overload,
+    overload_method,
+    register_model,
+)
+
+_WORD = ir.IntType(64)
+
+
+@intrinsic
+def address_as_pointer(typing_context, address):
+    """An integer address as a pointer."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def as_readonly(typing_context, array):
+    """The same array, typed so that writing to it does not compile."""
+    readonly = types.Array(array.dtype, array.ndim, array.layout, readonly=True)
+
+    def codegen(context, builder, signature, arguments):
+        return arguments[0]
+
+    return readonly(array), codegen
+
+
+def _caller(arguments: int) -> Any:
+    """An intrinsic that calls the function at an address with so many 64-bit words."""
+
+    def codegen(context, builder, signature, values):
+        function_type = ir.FunctionType(_WORD, [_WORD] * arguments)
+        pointer = builder.inttoptr(values[0], function_type.as_pointer())
+        return builder.call(pointer, list(values[1:]))
+
+    if arguments == 1:
+
+        def call(typing_context, address, a):
+            return types.int64(types.int64, types.int64), codegen
+    elif arguments == 2:
+
+        def call(typing_context, address, a, b):
+            return types.int64(types.int64, types.int64, types.int64), codegen
+    else:
+
+        def call(typing_context, address, a, b, c, d):
+            return types.int64(*[types.int64] * 5), codegen
+
+    return intrinsic(call)
+
+
+call_send = _caller(1)
+call_grow = _caller(2)
+call_allocate = _caller(4)
+
+
+# -- state that grows --------------------------------------------------------------------------
+
+
+def grow(array: Any, length: int) -> Any:
+    """Make a state array of a kernel at least `length` items long; new items are zero.
+
+    Use the array that it returns: the one given may lie in memory that is no longer there.
+    """
+    if length <= len(array):
+        return array
+    grown = np.zeros(length, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+@overload(grow)
+def _grow(array, length):
+    dtype = array.dtype
+
+    def implementation(array, length):
+        if length <= len(array):
+            return array
+        data = array.ctypes.data
+        # The word in front of a state array is the core's grow function (kernel.c).
+        header = carray(address_as_pointer(data - 8), (1,), np.int64)
+        moved = call_grow(header[0], data, length)
+        if moved == 0:
+            raise MemoryError("a kernel's state cannot grow: out of memory")
+        return carray(address_as_pointer(moved), (length,), dtype)
+
+    return implementation
+
+
+# -- emitting ----------------------------------------------------------------------------------
+
+
+class EmitterType(types.Type):
+    """The type of `out` in a kernel that emits: it knows the output fields and the frame."""
+
+    def __init__(self, fields: tuple[tuple[str, str], ...], outputs_at: int, words: int) -> None:
+        self.fields = fields
+        self.outputs_at = outputs_at
+        self.words = words
+        super().__init__(name=f"Emitter({fields}, {outputs_at}, {words})")
+
+
+@register_model(EmitterType)
+class _EmitterModel(models.PrimitiveModel):
+    def __init__(self, manager, emitter):
+        super().__init__(manager, emitter, _WORD)
+
+
+@intrinsic
+def frame_of(typing_context, emitter):
+    """The frame behind an emitter."""
+
+    def codegen(context, builder, signature, arguments):
+        return arguments[0]
+
+    return types.int64(emitter), codegen
+
+
+def emitter_maker(
+    fields: tuple[tuple[str, str], ...], outputs_at: int, words: int
+) -> Callable[[int], Any]:
+    """A function that makes an emitter with these output fields from a frame's address."""
+    emitter = EmitterType(fields, outputs_at, words)
+
+    @intrinsic
+    def make(typing_context, frame):
+        def codegen(context, builder, signature, arguments):
+            return arguments[0]
+
+        return emitter(types.int64), codegen
+
+    return make
+
+
+def _emit_source(emitter: EmitterType, given_start: bool) -> str:
+    """The body of an emit: each value into its output word or segment, then off it goes."""
+    first = "start, " if given_start else ""
+    start = "start" if given_start else "0"
+    words = emitter.words
+    lines = [
+        f"def implementation(out, {first}*values):",
+        "    frame = frame_of(out)",
+        f"    w = carray(address_as_pointer(frame), ({words},), np.int64)",
+        f"    f = carray(address_as_pointer(frame), ({words},), np.float64)",
+    ]
+    for i, (kind, dtype) in enumerate(emitter.fields):
+        word = emitter.outputs_at + i
+        if kind == "segment":
+            lines += [
+                f"    n{i} = len(values[{i}])",
+                f"    p{i} = call_allocate(w[1], frame, {i}, n{i}, {start})",
+                f"    if p{i} == 0 and n{i} > 0:",
+                "        return False",
+                f"    o{i} = carray(address_as_pointer(p{i}), (n{i},), {dtype})",
+                f"    o{i}[:] = values[{i}]",
+            ]
+        elif dtype == "float64":
+            lines.append(f"    f[{word}] = values[{i}]")
+        else:
+            lines.append(f"    w[{word}] = values[{i}]")
+    lines.append("    return call_send(w[2], frame) == 0")
+    return "\n".join(lines)
+
+
+def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -> Any:
+    if len(values) == 1 and isinstance(values[0], types.StarArgTuple | types.StarArgUniTuple):
+        values = values[0].types  # numba asks a second time with the values packed
+    if len(values) != len(emitter.fields):
+        return None
+    namespace: dict[str, Any] = {
+        "__name__": __name__,  # cached code is loaded by the name of an importable module
+        "np": np, "dtype": np.dtype, "carray": carray, "frame_of": frame_of,
+        "call_allocate": call_allocate, "call_send": call_send,
+        "address_as_pointer": address_as_pointer,
+    }  # fmt: skip
+    exec(_emit_source(emitter, given_start), namespace)
+    return namespace["implementation"]
+
+
+@overload_method(EmitterType, "emit")
+def _emit(out, *values):
+    return _emit_implementation(out, values, given_start=False)
+
+
+@overload_method(EmitterType, "emit_at")
+def _emit_at(out, start, *values):
+    return _emit_implementation(out, values, given_start=True)
+
+
+class PlainEmitter:
+    """What `out` is when a kernel runs uncompiled: it remembers what was emitted.
+
+    >>> out = PlainEmitter()
+    >>> out.emit(1, 2.5)
+    True
+    >>> out.emitted
+    [(None, (1, 2.5))]
+    """
+
+    def __init__(self) -> None:
+        self.emitted: list[tuple[int | None, tuple[Any, ...]]] = []
+
+    def emit(self, *values: Any) -> bool:
+        """Emit a tuple of these values."""
+        self.emitted.append((None, values))
+        return True
+
+    def emit_at(self, start: int, *values: Any) -> bool:
+        """Emit a tuple whose segments start at index `start`."""
+        self.emitted.append((int(start), values))
+        return True

@@ -1,0 +1,201 @@
+"""map, filter and iterate: the user's own function, compiled or plain Python, as an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xstream._native import ffi, lib
+from xstream.errors import KernelError, SegmentMemoryError
+from xstream.ops._adapter import CompiledKernel, compile_kernel, plain_state
+from xstream.ops._numba import PlainEmitter
+from xstream.ops._python import PythonOperator
+from xstream.ops.kernel import Kernel
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator
+from xstream.ops.schema import Schema, schema
+
+__all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "apply"]
+
+#: States up to this size are copied before every call, so that a failing tuple can be run again.
+KEEP_STATE_BYTES = 4096
+_MODES = {"map": 0, "filter": 1, "iterate": 2}
+
+
+@dataclass(frozen=True)
+class Apply(Operator):
+    """A function applied to every tuple."""
+
+    how: str = "map"
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.how}({self.name})"
+
+
+@dataclass(frozen=True)
+class KernelApply(Apply):
+    """A compiled kernel."""
+
+    kind = "kernel"
+    kernel: Kernel = field(kw_only=True)
+    arguments: tuple[Any, ...] = ()
+
+    def compiled(self, inputs: Schema) -> CompiledKernel:
+        """The machine code for such tuples; compiled once."""
+        return _compiled(self.kernel, self.how, inputs, _Arguments(self.arguments))
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        outputs = self.compiled(inputs[0]).outputs
+        return inputs if outputs is None else (outputs,)
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        code = self.compiled(inputs[0])
+        plan.keep(code)
+        op = checked(
+            lib.xs_op_kernel(
+                plan.handle, code.address, _MODES[self.how], code.words, code.outputs_at,
+                code.states_at, len(self.kernel.states),
+            )
+        )  # fmt: skip
+        for i, rule in enumerate(code.rules):
+            lib.xs_kernel_output(op, i, rule.itemsize, rule.start_rule, rule.num, rule.den)
+        self._fill_arguments(plan, op, code)
+        small = sum(state.nbytes for state in self.kernel.states) <= KEEP_STATE_BYTES
+        for k, state in enumerate(self.kernel.states):
+            image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
+            if lib.xs_kernel_state(op, k, len(state), state.itemsize, image, small):
+                raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
+        return op
+
+    def _fill_arguments(self, plan: NativePlan, op: Any, code: CompiledKernel) -> None:
+        frame = lib.xs_kernel_frame(op)
+        floats = ffi.cast("double *", frame)
+        at = code.arguments_at
+        for value in code.arguments:
+            if isinstance(value, np.ndarray):
+                plan.keep(value)
+                frame[at], frame[at + 1] = value.ctypes.data, len(value)
+                at += 2
+            else:
+                if isinstance(value, float | np.floating):
+                    floats[at] = value
+                else:
+                    frame[at] = int(value)
+                at += 1
+
+    def explain(self, op: Any, inputs: Schema, values: tuple[Any, ...]) -> BaseException | None:
+        """Run a failing tuple uncompiled, from the state before it, for the error's own words."""
+        code = self.compiled(inputs)
+        arguments: dict[str, Any] = {}
+        data = [np.asarray(value) if hasattr(value, "chunks") else value for value in values]
+        for name, value in zip(
+            self.kernel.data_parameters(), [*data, *code.arguments], strict=True
+        ):
+            arguments[name] = value
+        if self.kernel.states:
+            arguments["state"] = plain_state(self.kernel, self._states_before(op))
+        if "out" in self.kernel.parameters:
+            arguments["out"] = self._plain_out(code, data)
+        try:
+            with np.errstate(all="ignore"):
+                self.kernel.function(**arguments)
+        except BaseException as error:
+            return error
+        return None
+
+    def _states_before(self, op: Any) -> list[Any]:
+        length = ffi.new("int64_t *")
+        states = []
+        for k, state in enumerate(self.kernel.states):
+            data = lib.xs_kernel_state_before(op, k, length)
+            image = bytes(ffi.buffer(ffi.cast("char *", data), length[0] * state.itemsize))
+            states.append(np.frombuffer(image, state.dtype).copy())
+        return states
+
+    def _plain_out(self, code: CompiledKernel, data: list[Any]) -> Any:
+        if self.how == "iterate":
+            return PlainEmitter()
+        width = next((len(value) for value in data if isinstance(value, np.ndarray)), 0)
+        arrays = []
+        for (_, out), rule, type_ in zip(
+            self.kernel.out_fields or (), code.rules, code.outputs.types if code.outputs else (),
+            strict=True,
+        ):  # fmt: skip
+            fixed = getattr(out, "width", None)
+            arrays.append(np.zeros(fixed if fixed is not None else width * rule.num // rule.den,
+                                   type_.dtype))  # type: ignore[union-attr]  # fmt: skip
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+class _Arguments:
+    """Arguments that can be a key of the cache of compiled kernels: equal by type and value."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+        self.key = tuple(
+            (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray)
+            else (type(value), repr(value)) for value in values
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Arguments) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=256)
+def _compiled(kernel: Kernel, how: str, inputs: Schema, arguments: _Arguments) -> CompiledKernel:
+    return compile_kernel(kernel, how, inputs, arguments.values)
+
+
+@dataclass(frozen=True)
+class PythonApply(Apply):
+    """A plain Python callable; it gets SigSegs and numbers."""
+
+    kind = "python"
+    function: Callable[..., Any] = field(kw_only=True)
+    out: Schema | None = None
+    finish: Callable[[], Any] | None = None
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        return (self.out or inputs[0],) if self.how != "sink" else ()
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        body = PythonOperator(
+            plan, self.how, self.function, inputs, outputs, self.label, self.finish
+        )
+        return body.op
+
+
+@dataclass(frozen=True)
+class Sink(PythonApply):
+    """A plain Python callable that takes every tuple and emits nothing."""
+
+    kind = "sink"
+
+
+def apply(
+    how: str, function: Kernel | Callable[..., Any], arguments: tuple[Any, ...], out: Any
+) -> Operator:
+    """The operator for a kernel or a callable."""
+    if isinstance(function, Kernel):
+        if out is not None:
+            raise KernelError(f"kernel {function.name!r}: declare out= with @xs.kernel(out=...)")
+        return KernelApply(how, function.name, kernel=function, arguments=arguments)
+    if not callable(function):
+        raise KernelError(f"{how} takes a kernel or a callable, not {function!r}")
+    bound = (lambda *values: function(*values, *arguments)) if arguments else function
+    name = getattr(function, "__name__", type(function).__name__)
+    declared = None if out is None else schema(out)
+    return PythonApply(how, name, function=bound, out=declared)

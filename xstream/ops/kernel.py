@@ -1,0 +1,140 @@
+"""`@xs.kernel`: a Python function that the engine runs compiled, without Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.errors import KernelError
+from xstream.ops.schema import Out
+
+__all__ = ["Kernel", "kernel"]
+
+#: Parameters with a meaning of their own; all others take the tuple's fields, then arguments.
+SPECIAL = ("state", "out")
+
+
+class Kernel:
+    """A function over arrays and scalars, compiled when a query uses it.
+
+    It can still be called as a plain function, which is how its slow twin is tested.
+    """
+
+    def __init__(
+        self,
+        function: FunctionType,
+        state: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
+        out: Any = None,
+    ) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+        self.out = out
+        self.states = _state_arrays(self.name, state)
+        self.state_names = tuple(state) if isinstance(state, Mapping) else None
+        self.parameters = _parameters(self.name, function)
+        if bool(self.states) != ("state" in self.parameters):
+            what = (
+                "declares state= but has no parameter"
+                if self.states
+                else "has no state= for its parameter"
+            )
+            raise KernelError(f"kernel {self.name!r} {what} 'state'")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.function(*arguments, **named)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(self.parameters)})>"
+
+    @property
+    def out_fields(self) -> tuple[tuple[str, Any], ...] | None:
+        """The declared outputs, by name; None where numba is to say what comes out."""
+        if self.out is None:
+            return None
+        if isinstance(self.out, Mapping):
+            return tuple(self.out.items())
+        if isinstance(self.out, tuple):
+            return tuple((f"f{i}", out) for i, out in enumerate(self.out))
+        return (("value", self.out),)
+
+    def data_parameters(self) -> tuple[str, ...]:
+        """The parameters that take fields and arguments."""
+        return tuple(name for name in self.parameters if name not in SPECIAL)
+
+
+def _parameters(name: str, function: FunctionType) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            raise KernelError(f"kernel {name!r}: parameter '{parameter}' must be positional")
+    return tuple(parameter.name for parameter in parameters)
+
+
+def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
+    if state is None:
+        return ()
+    values = tuple(state.values()) if isinstance(state, Mapping) else (state,)
+    arrays = tuple(np.atleast_1d(np.array(value)) for value in values)
+    for array in arrays:
+        if array.ndim != 1 or array.dtype.hasobject:
+            raise KernelError(
+                f"kernel {name!r}: state is numbers or one-dimensional arrays of them"
+            )
+    return arrays
+
+
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...
+@overload
+def kernel(*, state: Any = None, out: Any = None) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    function: Callable[..., Any] | None = None, *, state: Any = None, out: Any = None
+) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
+    """Make a function an operator that runs compiled.
+
+    Its parameters take the fields of the tuple in order (a segment arrives as a read-only array, a
+    scalar as a number), then the arguments given where it is used. It returns a flag for `filter`;
+    a number, an array, or a tuple of those for `map`.
+
+    >>> import numpy as np, xstream as xs
+    >>> @xs.kernel
+    ... def louder(window, alpha):
+    ...     return np.std(window) > alpha
+
+    `state=` is an array, or a dictionary of them, that the engine keeps between calls; the kernel
+    changes it in place through its parameter `state`, and `xs.grow` makes an array longer.
+    In `map`, `out=` with a parameter `out` gives the kernel an array to fill instead of returning
+    one. In `iterate`, `out.emit(...)` sends a tuple, none to many a call, of the fields that `out=`
+    declares: a scalar type, or `xs.Out` for a segment.
+
+    >>> @xs.kernel(state={"last": np.zeros(1)}, out=float)
+    ... def rises(x, state, out):
+    ...     if x > state.last[0]:
+    ...         out.emit(x - state.last[0])
+    ...     state.last[0] = x
+    """
+    if function is None:
+        return lambda actual: kernel_of(actual, state, out)
+    return kernel_of(function, state, out)
+
+
+def kernel_of(function: Callable[..., Any], state: Any = None, out: Any = None) -> Kernel:
+    """A kernel from any plain function."""
+    inner = getattr(function, "py_func", function)  # an njit function is as good
+    if not isinstance(inner, FunctionType):
+        raise KernelError(f"a kernel is a Python function, not {function!r}")
+    return Kernel(inner, state, out)
+
+
+def out_width(out: Out) -> tuple[int | None, int, int]:
+    """Fixed width, or the ratio of the output's width to the input's."""
+    from fractions import Fraction
+
+    rate = Fraction(out.rate)
+    return out.width, rate.numerator, rate.denominator

@@ -1,0 +1,93 @@
+"""A plan under construction: operators of the core, their ports and edges, kept alive together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xstream._native import ffi, lib
+from xstream.errors import SegmentMemoryError
+from xstream.ops.schema import Scalar, Schema, Segment
+from xstream.sigseg import MemoryManager, SigSeg
+from xstream.sigseg.segment import Signal, adopt
+
+__all__ = ["NativePlan", "describe_tuple"]
+
+
+class NativePlan:
+    """Owns a plan of the core; freed with everything in it when the object goes."""
+
+    def __init__(self, manager: MemoryManager) -> None:
+        self.manager = manager
+        self.handle = ffi.gc(_checked(lib.xs_plan_new(manager._handle)), lib.xs_plan_free)
+        self.kept: list[Any] = []
+
+    def keep(self, *values: Any) -> None:
+        """Keep Python objects alive for as long as the plan may look at their memory."""
+        self.kept.extend(values)
+
+    def shape(self, op: Any, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]) -> None:
+        """Tell an operator what its ports carry."""
+        _checked_status(lib.xs_plan_shape_in(op, len(inputs), _shapes(inputs)))
+        _checked_status(lib.xs_plan_shape_out(op, len(outputs), _shapes(outputs)))
+
+    def connect(self, source: Any, out_port: int, target: Any, in_port: int) -> None:
+        """Add an edge."""
+        _checked_status(lib.xs_plan_connect(source, out_port, target, in_port))
+
+    def signals(self, schema: Schema) -> tuple[Signal | None, ...]:
+        """For each field that is a segment, what its SigSegs have in common."""
+        return tuple(
+            Signal(type_.dtype, type_.timebase, self.manager)
+            if isinstance(type_, Segment)
+            else None
+            for type_ in schema.types
+        )
+
+
+def owned(segment: SigSeg, manager: MemoryManager) -> SigSeg:
+    """The segment under a run's manager: itself, or a copy."""
+    if segment.manager is manager:
+        return segment
+    return SigSeg(segment.materialise(), segment.start, segment.timebase, manager)
+
+
+def read_slots(slots: Any, schema: Schema, signals: tuple[Signal | None, ...]) -> tuple[Any, ...]:
+    """The values of a tuple that stays with the core; segments get a count of their own."""
+    values: list[Any] = []
+    for i, (type_, signal) in enumerate(zip(schema.types, signals, strict=True)):
+        if signal is not None:
+            handle = lib.xs_seg_ref(slots[i].seg)
+            start, width = lib.xs_seg_start(handle), lib.xs_seg_width(handle)
+            values.append(adopt(handle, start, width, signal))
+        elif isinstance(type_, Scalar) and type_.kind == "float64":
+            values.append(slots[i].f)
+        elif isinstance(type_, Scalar) and type_.kind == "bool":
+            values.append(bool(slots[i].i))
+        else:
+            values.append(slots[i].i)
+    return tuple(values)
+
+
+def describe_tuple(values: tuple[Any, ...]) -> str:
+    """A tuple in an error message."""
+    return "(" + ", ".join(repr(value) for value in values) + ")"
+
+
+def _shapes(schemas: tuple[Schema, ...]) -> Any:
+    return ffi.new("xs_shape[]", [(len(schema), schema.segment_bits) for schema in schemas] or 1)
+
+
+def checked(op: Any) -> Any:
+    """An operator of the core, or the error that there was no memory for it."""
+    return _checked(op)
+
+
+def _checked(handle: Any) -> Any:
+    if not handle:
+        raise SegmentMemoryError("no memory is left for the query")
+    return handle
+
+
+def _checked_status(status: int) -> None:
+    if status != lib.XS_OK:
+        raise SegmentMemoryError("no memory is left for the query")

@@ -1,0 +1,221 @@
+"""`Query`: a graph of sources, operators and sinks, declared as frozen data and then run.
+
+Declaring checks as it goes: every operator sees the schemas of its inputs at once, so most mistakes
+are found at the line that makes them. `validate` finds the rest before anything runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from xstream.errors import GraphError, SchemaError
+from xstream.ops.basic import Feedback
+from xstream.ops.operator import Operator
+from xstream.ops.schema import Schema, SchemaLike, schema
+
+if TYPE_CHECKING:
+    from xstream.run import Run
+    from xstream.sigseg import MemoryManager
+    from xstream.stream import Stream
+
+__all__ = ["Node", "Query", "SinkRef"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The output port of a node that an input port is connected to."""
+
+    node: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator in its place."""
+
+    id: int
+    name: str
+    operator: Operator
+    inputs: tuple[Edge | None, ...]
+    outputs: tuple[Schema, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRef:
+    """Where a result will be: `run[out]`."""
+
+    query: Query
+    node: int
+
+    def __repr__(self) -> str:
+        return f"<sink {self.query.nodes[self.node].name}>"
+
+
+class Query:
+    """A graph under declaration.
+
+    >>> import numpy as np, xstream as xs
+    >>> q = xs.Query()
+    >>> src = q.source(xs.io.array(np.arange(8, dtype=np.float32), rate_hz=4.0, window=2))
+    >>> out = src.rewindow(4).collect()
+    >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+    [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]
+    """
+
+    def __init__(self, name: str = "query") -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self._names: Counter[str] = Counter()
+
+    # -- declaring ---------------------------------------------------------------------------
+
+    def source(self, operator: Operator, name: str | None = None) -> Stream:
+        """A stream from a source, such as those in `xs.io`."""
+        if operator.ports:
+            raise GraphError(f"{operator.label} is not a source: it has input ports")
+        return self.add(operator, (), name)[0]
+
+    def feedback(self, like: SchemaLike, name: str | None = None) -> Stream:
+        """A stream whose origin is declared later, with `connect`: how a cycle is written."""
+        operator = Feedback(declared=schema(like))
+        return self._streams(self._append(operator, (None,), operator.outputs(()), name))[0]
+
+    def add(
+        self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
+    ) -> tuple[Stream, ...]:
+        """Put an operator behind streams and return its output streams."""
+        return self._streams(self.add_node(operator, inputs, name))
+
+    def add_node(
+        self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
+    ) -> Node:
+        """Put an operator behind streams; sinks have no streams to return."""
+        for port, stream in enumerate(inputs):
+            if stream.query is not self:
+                where = operator.port_name(port)
+                raise GraphError(f"{operator.label}, port {where!r}: a stream of another query")
+        self._check_ports(operator, inputs)
+        outputs = operator.outputs(tuple(stream.schema for stream in inputs))
+        edges = tuple(Edge(stream.node, stream.port) for stream in inputs)
+        return self._append(operator, edges, outputs, name)
+
+    def connect(self, feedback: Stream, stream: Stream) -> None:
+        """Close a cycle: what `stream` carries comes back as `feedback`."""
+        node = self.nodes[feedback.node]
+        if not isinstance(node.operator, Feedback) or feedback.query is not self:
+            raise GraphError(f"{node.name} is not a feedback of this query")
+        if node.inputs != (None,):
+            raise GraphError(f"{node.name}, port 'in': connected already")
+        if stream.schema.types != node.outputs[0].types:
+            raise SchemaError(
+                f"{node.name}, port 'in': declared as {node.outputs[0]}, connected to "
+                f"{stream.schema}"
+            )
+        self.nodes[node.id] = replace(node, inputs=(Edge(stream.node, stream.port),))
+
+    def _check_ports(self, operator: Operator, inputs: tuple[Stream, ...]) -> None:
+        wanted = len(operator.ports)
+        if len(inputs) < wanted or (len(inputs) > wanted and not operator.variadic):
+            raise GraphError(
+                f"{operator.label} has {wanted} input ports ({', '.join(operator.ports)}) and "
+                f"gets {len(inputs)} streams"
+            )
+
+    def _append(
+        self,
+        operator: Operator,
+        edges: tuple[Edge | None, ...],
+        outputs: tuple[Schema, ...],
+        name: str | None,
+    ) -> Node:
+        base = name or operator.label
+        self._names[base] += 1
+        if name is not None and self._names[base] > 1:
+            raise GraphError(f"two operators are called {name!r}")
+        unique = base if self._names[base] == 1 else f"{base} {self._names[base]}"
+        node = Node(len(self.nodes), unique, operator, edges, outputs)
+        self.nodes.append(node)
+        return node
+
+    def _streams(self, node: Node) -> tuple[Stream, ...]:
+        from xstream.stream import Stream
+
+        return tuple(Stream(self, node.id, port) for port in range(len(node.outputs)))
+
+    # -- checking and showing ----------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Raise a GraphError for what would not run: no source, open ports, unused operators."""
+        if not any(not node.operator.ports for node in self.nodes):
+            raise GraphError(f"{self.name} has no source")
+        used = {edge.node for node in self.nodes for edge in node.inputs if edge is not None}
+        for node in self.nodes:
+            for port, edge in enumerate(node.inputs):
+                if edge is None:
+                    where = node.operator.port_name(port)
+                    raise GraphError(f"{node.name}, port {where!r}: not connected")
+            if node.outputs and node.id not in used:
+                raise GraphError(
+                    f"{node.name}, output: nothing takes its tuples; end it with a sink such as "
+                    ".collect() or .count()"
+                )
+
+    def schema_of(self, edge: Edge) -> Schema:
+        """What an output port carries."""
+        return self.nodes[edge.node].outputs[edge.port]
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        lines = [f'digraph "{self.name}" {{', "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
+        for node in self.nodes:
+            shape = "" if node.operator.ports and node.outputs else ", style=rounded"
+            lines.append(f'  n{node.id} [label="{node.name}"{shape}];')
+        for node in self.nodes:
+            for port, edge in enumerate(node.inputs):
+                if edge is None:
+                    continue
+                label = str(self.schema_of(edge)).replace('"', "'")
+                if len(node.inputs) > 1:
+                    label = f"{node.operator.port_name(port)}: {label}"
+                lines.append(f'  n{edge.node} -> n{node.id} [label="{label}", fontsize=9];')
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Query {self.name}: {len(self.nodes)} operators>"
+
+    # -- running -----------------------------------------------------------------------------
+
+    def run(
+        self,
+        scheduler: str = "df",
+        memory: str | MemoryManager = "refcount-lazy",
+        tuple_burst: int | None = 64,
+        *,
+        slice_us: float | None = None,
+        progress: bool | Callable[[Run], None] = False,
+        stop: threading.Event | None = None,
+    ) -> Run:
+        """Run to the end of the sources and return results and statistics.
+
+        `scheduler` is fifo, fifo-slice (with `slice_us`), rtc or df. `tuple_burst` is rate
+        control: at most so many tuples from each source, then everything runs to completion, then
+        again; None lets everything in that has arrived. Setting `stop` from another thread, or
+        Ctrl-C, ends the run with the results so far.
+        """
+        from xstream.run import Run
+        from xstream.sched import scheduler as scheduler_named
+        from xstream.sigseg import memory_manager
+
+        self.validate()
+        if tuple_burst is not None and tuple_burst < 1:
+            raise GraphError(
+                f"tuple_burst is a positive number of tuples or None, not {tuple_burst}"
+            )
+        manager = memory_manager(memory) if isinstance(memory, str) else memory
+        run = Run(self, scheduler_named(scheduler, slice_us), manager, tuple_burst)
+        run.execute(progress=progress, stop=stop)
+        return run

@@ -1,0 +1,219 @@
+"""`Run`: one execution of a query, its results and its statistics."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import ffi, lib
+from xstream.errors import GraphError, OperatorError, SegmentMemoryError
+from xstream.ops._python import error_of
+from xstream.ops.apply import KernelApply
+from xstream.ops.basic import Collect, Count
+from xstream.ops.native import NativePlan, describe_tuple, read_slots
+from xstream.query import Node, Query, SinkRef
+from xstream.sched import Scheduler
+from xstream.sigseg import MemoryManager, MemoryStats
+
+__all__ = ["Counted", "OperatorStats", "Run"]
+
+#: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
+LOOK_UP_NS = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStats:
+    """What one operator did in a run.
+
+    `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples.
+    """
+
+    tuples: int
+    samples: int
+    emitted: int
+    busy_ns: int
+    queue_peak: int
+    queue_peak_bytes: int
+
+
+class Counted(int):
+    """The number of tuples that a `.count()` has seen; `samples` is that of their samples."""
+
+    samples: int
+
+    def __new__(cls, tuples: int, samples: int) -> Counted:
+        """Make one from both numbers."""
+        counted = super().__new__(cls, tuples)
+        counted.samples = samples
+        return counted
+
+
+class Run:
+    """Results so far, and at the end all of them."""
+
+    def __init__(
+        self, query: Query, scheduler: Scheduler, manager: MemoryManager, tuple_burst: int | None
+    ) -> None:
+        self.query, self.scheduler, self.manager = query, scheduler, manager
+        self.tuple_burst = tuple_burst
+        #: Whether it was stopped before its sources ended.
+        self.stopped = False
+        self.wall_seconds = 0.0
+        self._nodes = tuple(query.nodes)
+        self._plan = NativePlan(manager)
+        self._ops = self._build()
+
+    def _build(self) -> list[Any]:
+        ops = []
+        for node in self._nodes:
+            inputs = tuple(self.query.schema_of(edge) for edge in node.inputs if edge is not None)
+            op = node.operator.create(self._plan, inputs, node.outputs)
+            self._plan.shape(op, inputs, node.outputs)
+            ops.append(op)
+        for node in self._nodes:
+            for port, edge in enumerate(node.inputs):
+                if edge is not None:
+                    self._plan.connect(ops[edge.node], edge.port, ops[node.id], port)
+        status = lib.xs_plan_prepare(
+            self._plan.handle, self.scheduler.native, self.tuple_burst or 0,
+            int(self.scheduler.slice_us * 1000),
+        )  # fmt: skip
+        if status:
+            raise SegmentMemoryError("no memory is left for the query")
+        return ops
+
+    # -- running -----------------------------------------------------------------------------
+
+    def execute(
+        self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
+    ) -> None:
+        """Run until the sources end, somebody stops it, or an operator fails."""
+        report = _progress_line if progress is True else progress or None
+        begin = time.perf_counter()
+        status, interrupts = lib.XS_OK, 0
+        while status in (lib.XS_OK, lib.XS_WAIT):
+            try:
+                if stop is not None and stop.is_set() and not self.stopped:
+                    self._stop()
+                status = lib.xs_plan_run(self._plan.handle, LOOK_UP_NS)
+                self.wall_seconds = time.perf_counter() - begin
+                if report is not None:
+                    report(self)
+            except KeyboardInterrupt:
+                interrupts += 1
+                self._stop()
+                if interrupts > 1:  # asked twice: what is under way is left as it is
+                    break
+        self.wall_seconds = time.perf_counter() - begin
+        if progress is True:
+            print(file=sys.stderr)
+        if status == lib.XS_FAILED:
+            self._raise_failure()
+
+    def _stop(self) -> None:
+        self.stopped = True
+        lib.xs_plan_stop(self._plan.handle)
+
+    def _raise_failure(self) -> None:
+        failure = ffi.new("xs_failure *")
+        lib.xs_plan_failure(self._plan.handle, failure)
+        node = next(node for node in self._nodes if self._ops[node.id] == failure.op)
+        message = ffi.string(failure.message).decode(errors="replace")
+        cause = error_of(self._ops[node.id])
+        if isinstance(cause, KeyboardInterrupt):  # Ctrl-C reached a Python operator
+            self._stop()
+            return
+        if failure.port < 0:
+            where, values = f"{node.name}", None
+        else:
+            port = node.operator.port_name(failure.port)
+            edge = node.inputs[failure.port]
+            assert edge is not None
+            schema = self.query.schema_of(edge)
+            values = read_slots(failure.tuple, schema, self._plan.signals(schema))
+            where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
+            if cause is None and isinstance(node.operator, KernelApply):
+                cause = node.operator.explain(self._ops[node.id], schema, values)
+        if cause is not None:
+            message = f"{type(cause).__name__}: {cause}"
+        if message == "out of memory":
+            raise self.manager.out_of_memory(f"{where}: a result")
+        raise OperatorError(f"{where}: {message}") from cause
+
+    # -- results -----------------------------------------------------------------------------
+
+    def __getitem__(self, sink: SinkRef) -> Any:
+        """The result of a sink: a list for collect, a number for count, None for a function."""
+        if not isinstance(sink, SinkRef) or sink.query is not self.query:
+            raise GraphError(f"{sink!r} is not a sink of {self.query!r}")
+        node = self._nodes[sink.node]
+        if isinstance(node.operator, Count):
+            stats = self._stats(node)
+            return Counted(stats.tuples, stats.samples)
+        if isinstance(node.operator, Collect):
+            return self._collected(node)
+        return None
+
+    def _collected(self, node: Node) -> list[Any]:
+        op, edge = self._ops[node.id], node.inputs[0]
+        assert edge is not None
+        schema = self.query.schema_of(edge)
+        signals = self._plan.signals(schema)
+        rows = (
+            read_slots(lib.xs_collected_tuple(op, i), schema, signals)
+            for i in range(lib.xs_collected(op))
+        )
+        return [row[0] for row in rows] if len(schema) == 1 else list(rows)
+
+    def _stats(self, node: Node) -> OperatorStats:
+        native = ffi.new("xs_op_stats *")
+        lib.xs_op_stats_read(self._ops[node.id], native)
+        return OperatorStats(
+            native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
+            native.queue_peak_bytes,
+        )  # fmt: skip
+
+    @property
+    def stats(self) -> dict[str, OperatorStats]:
+        """Per operator, by name: tuples, samples, own time, queue peaks."""
+        return {node.name: self._stats(node) for node in self._nodes}
+
+    @property
+    def memory(self) -> MemoryStats:
+        """The counters of the memory manager."""
+        return self.manager.stats()
+
+    @property
+    def source_samples(self) -> int:
+        """How many samples the sources have let in."""
+        return sum(self._stats(node).samples for node in self._nodes if not node.operator.ports)
+
+    @property
+    def samples_per_second(self) -> float:
+        """Samples of all sources by wall-clock second."""
+        return self.source_samples / self.wall_seconds if self.wall_seconds else 0.0
+
+    @property
+    def queue_bytes_peak(self) -> int:
+        """The most memory that the queues took together."""
+        return int(lib.xs_plan_queue_bytes_peak(self._plan.handle))
+
+    def __repr__(self) -> str:
+        how = "stopped" if self.stopped else "done"
+        return (
+            f"<Run of {self.query.name}: {how}, {self.source_samples:,} samples in "
+            f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
+        )
+
+
+def _progress_line(run: Run) -> None:
+    rate = run.samples_per_second / 1e6
+    line = f"{run.query.name}: {run.source_samples:,} samples, {rate:,.1f} M/s"
+    if sys.stderr.isatty():
+        print(f"\r{line}\033[K", end="", file=sys.stderr)
+    else:
+        print(line, file=sys.stderr)
