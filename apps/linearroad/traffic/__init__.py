@@ -1,0 +1,1 @@
+"""Microscopic traffic: demand, simulation, identities, rows."""
