@@ -9,6 +9,8 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 import xstream as xs
+from xstream._native import ffi, lib
+from xstream.sigseg.segment import _wrap
 
 INTEGERS = [np.dtype(t) for t in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
 FLOATS = [np.dtype(t) for t in ("f2", "f4", "f8")]
@@ -45,6 +47,14 @@ def pieced(
     for low, high in zip(bounds, bounds[1:], strict=False):
         seg = seg.append(xs.SigSeg(samples[low:high], start + low, timebase, seg.manager))
     return seg
+
+
+def grown_in_core(manager: xs.MemoryManager, pieces: int, width: int = 1) -> xs.SigSeg:
+    """An accumulator of `pieces` segments of `width` int16 samples each, grown without Python."""
+    first = xs.SigSeg(np.zeros(width, np.int16), memory=manager)
+    accumulator = ffi.new("xs_seg **", lib.xs_seg_ref(first._handle))
+    assert lib.xs_seg_time_appends(accumulator, pieces - 1, width, 0) >= 0
+    return _wrap(accumulator[0], 0, pieces * width, first)
 
 
 def shown(seg: xs.SigSeg) -> npt.NDArray[Any]:

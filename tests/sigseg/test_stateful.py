@@ -83,8 +83,7 @@ class FourManagers(RuleBasedStateMachine):
 
     def segments(self, samples: npt.NDArray[Any], start: int) -> dict[str, xs.SigSeg]:
         return {
-            name: xs.SigSeg(samples, start, self.timebase, mm)
-            for name, mm in self.managers.items()
+            name: xs.SigSeg(samples, start, self.timebase, mm) for name, mm in self.managers.items()
         }
 
     # -- making ------------------------------------------------------------------------------
