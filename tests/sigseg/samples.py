@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
+from xstream._native import ffi, lib
 
 import xstream as xs
-from xstream._native import ffi, lib
 from xstream.sigseg.segment import _wrap
 
 INTEGERS = [np.dtype(t) for t in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
@@ -44,7 +45,7 @@ def pieced(
     """A segment of `samples` appended from the parts between `cuts`."""
     seg = xs.SigSeg.null(timebase, samples.dtype, memory)
     bounds = [0, *sorted(cuts), len(samples)]
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in itertools.pairwise(bounds):
         seg = seg.append(xs.SigSeg(samples[low:high], start + low, timebase, seg.manager))
     return seg
 

@@ -212,11 +212,11 @@ def test_an_allocation_beyond_the_limit_leaves_everything_as_it_was(memory: str)
     limited = xs.memory_manager(memory, limit_bytes=1000)
     a = xs.SigSeg(numbered(100), memory=limited)
     b = xs.SigSeg(numbered(100), 100, memory=limited)
-    refused = [
+    refused: list[Callable[[], object]] = [
         lambda: xs.SigSeg(numbered(51), memory=limited),
-        lambda: a.edit(),
+        a.edit,
         lambda: np.asarray(a.append(b)),
-        lambda: [a.share(), b.share()] if memory == "copy-always" else a.edit(),
+        a.share if memory == "copy-always" else b.edit,
     ]
     for attempt in refused:
         assert "does not fit: " + memory in message_of(MemoryError, attempt)
@@ -228,12 +228,15 @@ def test_an_allocation_beyond_the_limit_leaves_everything_as_it_was(memory: str)
         "and holds 800"
     )
     assert limited.stats().peak_bytes <= 1000
-    refused.clear()
-    del a, attempt
-    gc.collect()  # the caught errors hold their frames
-    assert xs.SigSeg(numbered(51), memory=limited).width == 51
-    del b
-    gc.collect()
+
+
+def test_memory_given_back_can_be_had_again(memory: str) -> None:
+    limited = xs.memory_manager(memory, limit_bytes=1000)
+    for _ in range(5):
+        seg = xs.SigSeg(numbered(250), memory=limited)
+        assert message_of(MemoryError, lambda: xs.SigSeg([1], memory=limited))
+        del seg
+        gc.collect()  # caught errors hold their frames
     assert limited.stats().live_bytes == 0
 
 

@@ -107,7 +107,7 @@ def test_arrays_are_read_only_and_cannot_be_made_writable(manager: xs.MemoryMana
 
 def test_an_array_keeps_its_memory_alive(manager: xs.MemoryManager) -> None:
     seg = pieced(numbered(64), [16, 32], memory=manager)
-    whole, some = np.asarray(seg), list(seg.chunks())[0]
+    whole, some = np.asarray(seg), next(seg.chunks())
     tail = whole[-3:]
     del seg, whole
     gc.collect()

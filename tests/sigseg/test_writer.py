@@ -74,22 +74,22 @@ def test_edit_leaves_the_segment_and_its_arrays_alone(manager: xs.MemoryManager)
 def test_an_exception_discards_what_was_written(manager: xs.MemoryManager) -> None:
     with pytest.raises(RuntimeError, match="half way"), xs.SigSeg.build(5, memory=manager) as b:
         raise RuntimeError("half way")
-    with pytest.raises(xs.SigSegError, match="^this segment is not committed$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is not committed$"):
         _ = b.segment
-    with pytest.raises(xs.SigSegError, match="^this segment is committed or discarded already$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is committed or discarded already$"):
         b.commit()
 
 
 def test_after_the_commit_nothing_more_is_written() -> None:
     writer = xs.SigSeg.build(5, np.int8)
-    with pytest.raises(xs.SigSegError, match="^this segment is not committed$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is not committed$"):
         _ = writer.segment
     writer.array[:] = 1
     seg = writer.commit()
     assert writer.segment is seg
     with pytest.raises(xs.SigSegError, match="committed or discarded: its samples are final"):
         _ = writer.array
-    with pytest.raises(xs.SigSegError, match="^this segment is committed or discarded already$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is committed or discarded already$"):
         writer.commit()
 
 
