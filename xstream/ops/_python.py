@@ -1,132 +1,233 @@
 """Plain Python operators: the core calls in with a tuple, Python answers with tuples.
 
-A tuple travels through an exchange of raw slots (xstream/ops/python.c), so that a call costs about
-as much as Python's own call of a method.
+A tuple travels through an exchange of raw slots (xstream/ops/python.c). Slots are read and written
+through typed pointers that are made once, and segments of one signal are recognised by identity:
+what is left is about what Python itself takes to call a function.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from xstream._native import ffi, lib
 from xstream.errors import SchemaError
 from xstream.ops.native import NativePlan, checked, owned
-from xstream.ops.schema import Scalar, Schema, Segment
+from xstream.ops.schema import MAX_FIELDS, Scalar, Schema, Segment
 from xstream.sigseg import MemoryManager, SigSeg
-from xstream.sigseg.segment import adopt
+from xstream.sigseg.segment import Signal, adopt
 
 __all__ = ["PythonOperator", "PythonSource"]
 
 _tokens = itertools.count(1)
-_bodies: dict[int, Any] = {}
-
+#: What the core calls by token: operators' processing, sources' producing, and both's bodies.
+_calls: dict[int, Callable[[], Any]] = {}
+_bodies: dict[int, _Body] = {}
 _ref = lib.xs_seg_ref
 
 
-class Packer:
-    """Writes tuples into slots, checking each value against the schema."""
+class _Slots:
+    """An array of slots, seen as integers, as floats and as segments."""
+
+    __slots__ = ("floats", "integers", "segments", "slots")
+
+    def __init__(self, slots: Any, count: int) -> None:
+        self.slots = slots
+        # Views of memory are read and written faster than pointers are.
+        memory = memoryview(ffi.buffer(slots, 8 * count))
+        self.integers = memory.cast("q")
+        self.floats = memory.cast("d")
+        self.segments = ffi.cast("xs_seg **", slots)
+
+
+def _read_source(schema: Schema) -> str:
+    """An expression that takes over the tuple in the exchange: `I`, `F` and `S` are its slots."""
+    reads = []
+    for i, type_ in enumerate(schema.types):
+        if isinstance(type_, Segment):
+            reads.append(f"adopt(S[{i}], E[{2 * i}], E[{2 * i + 1}], signals[{i}])")
+        else:
+            kinds = {"float64": f"F[{i}]", "bool": f"I[{i}] != 0", "int64": f"I[{i}]"}
+            reads.append(kinds[type_.kind])
+    return f"({', '.join(reads)},)"
+
+
+def _pack_source(schema: Schema) -> str:
+    """A function that writes a tuple: numbers first, then segments, which carry a count.
+
+    Nothing can fail once the first count is taken, so a bad value leaves none behind.
+    """
+    several = len(schema) > 1
+    lines = ["def pack(value, slots, at):"]
+    if several:
+        lines += [
+            f"    if value.__class__ is not tuple or len(value) != {len(schema)}:",
+            "        raise wrong_shape(value)",
+        ]
+    numbers, checked_segments, counted = [], [], []
+    for i, type_ in enumerate(schema.types):
+        item = f"value[{i}]" if several else "value"
+        if isinstance(type_, Segment):
+            checked_segments += [
+                f"    v{i} = {item}",
+                f"    if v{i}.__class__ is not SigSeg or v{i}._signal is not known[{i}]:",
+                f"        v{i} = check({i}, v{i})",
+            ]
+            counted.append(f"    slots.segments[at + {i}] = ref(v{i}._handle)")
+        else:
+            view = "floats" if type_.kind == "float64" else "integers"
+            numbers.append(f"        slots.{view}[at + {i}] = {item}")
+    if numbers:
+        lines += ["    try:", *numbers, "    except (TypeError, ValueError):"]
+        lines.append("        return pack(repaired(value), slots, at)")
+    return "\n".join([*lines, *checked_segments, *counted])
+
+
+class _Checks:
+    """What generated code calls when a value is not what it expects."""
 
     def __init__(self, manager: MemoryManager, schema: Schema, label: str) -> None:
         self.manager, self.schema, self.label = manager, schema, label
-        self.types = schema.types
-        self.single = self.types[0] if len(self.types) == 1 else None
+        #: For each segment field, the signal last seen to fit: recognised by identity.
+        self.known: list[Signal | None] = [None] * len(schema)
 
-    def pack(self, slots: Any, at: int, value: Any) -> None:
-        """One tuple; a failure leaves no count behind."""
-        if self.single is not None:
-            self._put(slots, at, self.single, value, 0)
-            return
-        if not isinstance(value, tuple) or len(value) != len(self.types):
-            raise SchemaError(
-                f"{self.label}: a tuple of {len(self.types)} fields is wanted, not {value!r}"
-            )
-        done = 0
-        try:
-            for i, type_ in enumerate(self.types):
-                self._put(slots, at + i, type_, value[i], i)
-                done = i + 1
-        except BaseException:
-            for i in range(done):
-                if isinstance(self.types[i], Segment):
-                    lib.xs_seg_drop(slots[at + i].seg)
-            raise
-
-    def _put(self, slots: Any, at: int, type_: Any, value: Any, field: int) -> None:
-        if type_.__class__ is Segment:
-            if value.__class__ is not SigSeg:
-                raise self._wrong(field, value)
-            if value.dtype != type_.dtype or value.timebase != type_.timebase:
-                raise self._wrong(field, value)
-            if value.manager is not self.manager:
-                value = owned(value, self.manager)
-            slots[at].seg = _ref(value._handle)
-            return
-        try:
-            if type_.kind == "float64":
-                slots[at].f = value
-            else:
-                slots[at].i = int(value) if type_.kind == "bool" else value
-        except (TypeError, OverflowError):
-            raise self._wrong(field, value) from None
-
-    def _wrong(self, field: int, value: Any) -> SchemaError:
+    def wrong(self, field: int, value: Any) -> SchemaError:
+        """The error for a value that its field cannot take."""
         expected = self.schema.fields[field]
         return SchemaError(
             f"{self.label}: field {expected.name!r} is {expected.type}, not {value!r}"
         )
 
+    def wrong_shape(self, value: Any) -> SchemaError:
+        """The error for something that is not a tuple of as many fields."""
+        return SchemaError(
+            f"{self.label}: a tuple of {len(self.schema)} fields is wanted, not {value!r}"
+        )
+
+    def segment(self, field: int, value: Any) -> SigSeg:
+        """A segment that fits, under the run's manager."""
+        type_ = self.schema.fields[field].type
+        assert isinstance(type_, Segment)
+        if value.__class__ is not SigSeg:
+            raise self.wrong(field, value)
+        if value.dtype != type_.dtype or value.timebase != type_.timebase:
+            raise self.wrong(field, value)
+        fitting: SigSeg = owned(value, self.manager)
+        self.known[field] = fitting._signal
+        return fitting
+
+    def repaired(self, value: Any) -> Any:
+        """Numpy's numbers as Python's; a SchemaError for whatever is no number."""
+        converts = {"bool": bool, "int64": int, "float64": float}
+        values = list(value) if len(self.schema) > 1 else [value]
+        for i, type_ in enumerate(self.schema.types):
+            if isinstance(type_, Scalar):
+                plain = values[i].item() if hasattr(values[i], "item") else values[i]
+                allowed = (bool, int, float) if type_.kind == "float64" else (bool, int)
+                too_large = isinstance(plain, int) and not -(2**63) <= plain < 2**63
+                if not isinstance(plain, allowed) or too_large:
+                    raise self.wrong(i, values[i])
+                values[i] = converts[type_.kind](plain)
+        return tuple(values) if len(self.schema) > 1 else values[0]
+
+
+def _packer(manager: MemoryManager, schema: Schema, label: str) -> Callable[..., None]:
+    """`pack(value, slots, at)` for tuples of a schema."""
+    checks = _Checks(manager, schema, label)
+    namespace: dict[str, Any] = {
+        "SigSeg": SigSeg, "ref": _ref, "known": checks.known, "check": checks.segment,
+        "repaired": checks.repaired, "wrong_shape": checks.wrong_shape,
+    }  # fmt: skip
+    exec(_pack_source(schema), namespace)
+    return namespace["pack"]  # type: ignore[no-any-return]
+
+
+def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
+    """What the expression of `_read_source` refers to."""
+    slots = _Slots(exchange.input, MAX_FIELDS)
+    extent = memoryview(ffi.buffer(exchange.extent, 2 * 8 * MAX_FIELDS)).cast("q")
+    return {
+        "I": slots.integers, "F": slots.floats, "S": slots.segments, "E": extent,
+        "adopt": adopt, "signals": plan.signals(schema),
+    }  # fmt: skip
+
+
+def _mapper(
+    plan: NativePlan, schema: Schema, exchange: Any, function: Any, pack: Any, row: _Slots
+) -> Callable[[], None]:
+    """The whole of a map in one function: the most frequent operator pays for no others' calls."""
+    namespace = _names(plan, schema, exchange)
+    namespace |= {"function": function, "pack": pack, "row": row, "exchange": exchange}
+    arguments = _read_source(schema)[1:-2]
+    source = f"def call():\n    pack(function({arguments}), row, 0)\n    exchange.count = 1"
+    exec(source, namespace)
+    return namespace["call"]  # type: ignore[no-any-return]
+
+
+def _reader(plan: NativePlan, schema: Schema, exchange: Any) -> Callable[[], Any]:
+    """A function that takes over the counts of the tuple in the exchange; returns its values."""
+    namespace = _names(plan, schema, exchange)
+    return eval(f"lambda: {_read_source(schema)}", namespace)  # type: ignore[no-any-return]
+
 
 class _Body:
     """What both kinds have: a token for the core, rows to answer with, the error of the run.
 
-    The table of bodies keeps them alive, and the plan takes them out when it goes; so a body must
-    not refer to its plan.
+    The tables keep a body alive, and the plan takes it out when it goes; so a body must not refer
+    to its plan.
     """
 
+    op: Any
+
     def __init__(self, plan: NativePlan, outputs: tuple[Schema, ...], label: str) -> None:
-        self.packers = [Packer(plan.manager, schema, label) for schema in outputs]
+        self.packs = [_packer(plan.manager, schema, label) for schema in outputs]
         self.width = len(outputs[0]) if outputs else 0
         self.token = next(_tokens)
         self.error: BaseException | None = None
         self.exchange: Any = None
-        self.rows: Any = ffi.new("xs_slot[]", max(self.width, 1))
-        self.one_row = self.rows
+        self.one_row = _Slots(ffi.new("xs_slot[]", max(self.width, 1)), max(self.width, 1))
+        self.rows = self.one_row
 
     def bind(self, plan: NativePlan, op: Any) -> Any:
         """Meet the operator in the core."""
         self.exchange = lib.xs_python_exchange(checked(op))
-        self.exchange.rows = self.rows
+        self.exchange.rows = self.one_row.slots
         _bodies[self.token] = self
         plan.keep(_Registration(self.token))
         return op
 
     def answer_one(self, value: Any) -> None:
-        self.packers[0].pack(self.one_row, 0, value)
-        self.exchange.rows = self.one_row
+        """Emit one tuple; the row is always the same."""
+        self.packs[0](value, self.one_row, 0)
         self.exchange.count = 1
 
-    def answer(self, values: Any) -> None:
+    def answer(self, values: Iterable[Any]) -> None:
+        """Emit any number of tuples."""
         values = list(values)
         if len(values) > 1:
-            self.rows = ffi.new("xs_slot[]", len(values) * self.width)
-            self.exchange.rows = self.rows
+            count = len(values) * self.width
+            self.rows = _Slots(ffi.new("xs_slot[]", count), count)
         else:
-            self.exchange.rows = self.rows = self.one_row
+            self.rows = self.one_row
+        self.exchange.rows = self.rows.slots
         for i, value in enumerate(values):
-            self.packers[0].pack(self.rows, i * self.width, value)
+            self.packs[0](value, self.rows, i * self.width)
             self.exchange.count = i + 1
+
+    def finish(self) -> None:
+        """The streams have ended."""
 
 
 class _Registration:
-    """Takes a body out of the table when its plan goes."""
+    """Takes a body out of the tables when its plan goes."""
 
     def __init__(self, token: int) -> None:
         self.token = token
 
-    def __del__(self) -> None:
-        _bodies.pop(self.token, None)
+    def __del__(self, calls: Any = _calls, bodies: Any = _bodies) -> None:
+        calls.pop(self.token, None)
+        bodies.pop(self.token, None)
 
 
 class PythonOperator(_Body):
@@ -143,42 +244,37 @@ class PythonOperator(_Body):
         finish: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(plan, outputs, label)
-        self.how, self.function, self.on_finish = how, function, finish
-        self.readers = [_reader(plan, schema) for schema in inputs]
+        self.function, self.on_finish = function, finish
         self.op = self.bind(plan, lib.xs_op_python(plan.handle, self.token))
-        self.reader = self.readers[0]
-        self.process = {
-            "map": self._map, "filter": self._filter, "iterate": self._iterate, "sink": self._sink,
-        }[how]  # fmt: skip
-
-    def _map(self) -> None:
-        exchange = self.exchange
-        self.answer_one(self.function(*self.reader(exchange.input, exchange.extent)))
+        self.readers = [_reader(plan, schema, self.exchange) for schema in inputs]
+        self.read = self.readers[0]
+        if how == "map":
+            _calls[self.token] = _mapper(
+                plan, inputs[0], self.exchange, function, self.packs[0], self.one_row
+            )
+        else:
+            calls = {"filter": self._filter, "iterate": self._iterate, "sink": self._sink}
+            _calls[self.token] = calls[how]
 
     def _filter(self) -> None:
-        exchange = self.exchange
-        values = self.reader(exchange.input, exchange.extent)
+        values = self.read()
         if self.function(*values):
             self.answer_one(values[0] if len(values) == 1 else values)
 
     def _iterate(self) -> None:
-        exchange = self.exchange
-        port = exchange.port
-        exchange.port = 0
-        values = self.readers[port](exchange.input, exchange.extent)
+        values = self.readers[self.exchange.port]()
+        self.exchange.port = 0  # from here on the port that is answered on
         emitted = self.function(*values)
         if emitted is not None:
             self.answer(emitted)
 
     def _sink(self) -> None:
-        exchange = self.exchange
-        self.function(*self.reader(exchange.input, exchange.extent))
+        self.function(*self.read())
 
     def finish(self) -> None:
-        """The streams have ended."""
         if self.on_finish is not None:
             emitted = self.on_finish()
-            if emitted is not None and self.packers:
+            if emitted is not None and self.packs:
                 self.answer(emitted)
 
 
@@ -189,44 +285,22 @@ class PythonSource(_Body):
         super().__init__(plan, (output,), label)
         self.items = items
         self.op = self.bind(plan, lib.xs_op_python_source(plan.handle, self.token))
+        _calls[self.token] = self._produce
 
-    def produce(self) -> int:
-        """One tuple, or the end."""
+    def _produce(self) -> int:
         for value in self.items:
             self.answer_one(value)
             return int(lib.XS_OK)
         return int(lib.XS_END)
 
 
-def _reader(plan: NativePlan, schema: Schema) -> Callable[[Any, Any], tuple[Any, ...]]:
-    """A function that takes over the counts of a tuple and returns its values."""
-    signals = plan.signals(schema)
-    if len(signals) == 1 and signals[0] is not None:
-        only = signals[0]
-        return lambda slots, extent: (adopt(slots[0].seg, extent[0], extent[1], only),)
-    kinds = [type_.kind if isinstance(type_, Scalar) else "segment" for type_ in schema.types]
-
-    def read(slots: Any, extent: Any) -> tuple[Any, ...]:
-        return tuple(
-            adopt(slots[i].seg, extent[2 * i], extent[2 * i + 1], signals[i])  # type: ignore[arg-type]
-            if kind == "segment"
-            else slots[i].f if kind == "float64"
-            else slots[i].i != 0 if kind == "bool"
-            else slots[i].i
-            for i, kind in enumerate(kinds)
-        )  # fmt: skip
-
-    return read
-
-
 @ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
 def xs_python_process(token: int) -> int:
     """The core has a tuple for a Python operator."""
-    body = _bodies[token]
     try:
-        body.process()
+        _calls[token]()
     except BaseException as error:
-        body.error = error
+        _bodies[token].error = error
         return 1
     return 0
 
@@ -234,22 +308,20 @@ def xs_python_process(token: int) -> int:
 @ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
 def xs_python_produce(token: int) -> int:
     """The core wants the next tuple of a Python source."""
-    body = _bodies[token]
     try:
-        return int(body.produce())
+        return int(_calls[token]())
     except BaseException as error:
-        body.error = error
+        _bodies[token].error = error
         return int(lib.XS_FAILED)
 
 
 @ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
 def xs_python_finish(token: int) -> int:
     """The streams of a Python operator have ended."""
-    body = _bodies[token]
     try:
-        body.finish()
+        _bodies[token].finish()
     except BaseException as error:
-        body.error = error
+        _bodies[token].error = error
         return 1
     return 0
 
@@ -258,5 +330,5 @@ def error_of(op: Any) -> BaseException | None:
     """What the Python body behind an operator raised, if it did."""
     for body in list(_bodies.values()):
         if body.error is not None and body.op == op:
-            return body.error  # type: ignore[no-any-return]
+            return body.error
     return None

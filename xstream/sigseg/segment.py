@@ -447,16 +447,17 @@ def _own_array(seg: SigSeg) -> npt.NDArray[Any]:
     )
 
 
-def adopt(handle: Any, start: int, width: int, signal: Signal) -> SigSeg:
+def adopt(
+    handle: Any, start: int, width: int, signal: Signal,
+    new: Any = object.__new__, cls: Any = SigSeg,
+) -> SigSeg:  # fmt: skip
     """A SigSeg over a segment of the core, taking over the caller's count on it."""
-    seg: SigSeg = object.__new__(SigSeg)
-    seg._handle, seg._start, seg._width, seg._signal, seg._array = (
-        handle,
-        start,
-        width,
-        signal,
-        None,
-    )
+    seg: SigSeg = new(cls)
+    seg._handle = handle
+    seg._start = start
+    seg._width = width
+    seg._signal = signal
+    seg._array = None
     return seg
 
 
