@@ -142,7 +142,7 @@ def test_index_at_is_the_last_sample_at_or_before(
     """Also where floats are much coarser than the rate; far beyond any index it says so."""
     timebase = xs.Timebase(rate_hz, start_time)
     if not timebase.time_of(-(2**62)) <= time < timebase.time_of(2**62):
-        with pytest.raises(xs.TimebaseError, match="^no sample is at time"):
+        with pytest.raises(xs.TimebaseError, match=r"^no sample is at time"):
             timebase.index_at(time)
         return
     index = timebase.index_at(time)
