@@ -53,7 +53,7 @@ def expressway_key(seed: int, xway: int) -> np.uint64:
 
 
 def _mixed(key: np.uint64, counter: int) -> np.uint64:
-    # A compiled function hands uint64 back as a Python int, which the next one would take as signed.
+    # Compiled functions hand uint64 back as a Python int, which the next would take as signed.
     return np.uint64(k.mix(key, np.int64(counter)))
 
 

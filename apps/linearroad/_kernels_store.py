@@ -1,0 +1,52 @@
+"""Lookups in the compact history store."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+MINUTES = 1440
+# A mean of exactly 40 must be 40, however it was summed.
+EXACT = 1e-9
+
+
+@njit(cache=True)
+def find_vid(vids, vid):
+    """The place of a VID in an ascending array, or -1; at once where VIDs are consecutive."""
+    n = vids.shape[0]
+    if n == 0:
+        return -1
+    guess = vid - vids[0]
+    if 0 <= guess < n and vids[guess] == vid:
+        return guess
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if vids[middle] < vid:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < n and vids[low] == vid else -1
+
+
+@njit(cache=True, error_model="numpy")
+def travel(sums, sinit, send, dow, tod):
+    """Travel time in seconds and tolls, segment by segment at the minute each is reached."""
+    d = 0 if sinit <= send else 1
+    step = 1 if d == 0 else -1
+    clock = np.float64(tod)
+    tolls = 0
+    segment = sinit
+    while segment != send:
+        minute = (np.int64(clock + EXACT) - 1) % MINUTES
+        days = sums[dow - 1, d, minute, segment, 2]
+        lav, cnt = 0.0, 0.0
+        if days > 0:
+            lav = sums[dow - 1, d, minute, segment, 0] / days
+            cnt = sums[dow - 1, d, minute, segment, 1] / days
+        clock += 60.0 / max(lav, 1.0)
+        vehicles = np.int64(np.floor(cnt + EXACT))
+        if np.floor(lav + EXACT) < 40 and vehicles > 50:
+            tolls += 2 * (vehicles - 50) * (vehicles - 50)
+        segment += step
+    return np.int64(np.floor(60.0 * (clock - tod) + 0.5)), tolls

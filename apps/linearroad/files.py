@@ -1,0 +1,112 @@
+"""Files that are whole or not there: a temporary name, then a rename; and their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+__all__ = ["TRAFFIC_COLUMNS", "TableWriter", "checksum", "int32_schema", "table_writer", "whole"]
+
+TRAFFIC_COLUMNS = (
+    *("type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos"),
+    *("qid", "sinit", "send", "dow", "tod", "day"),
+)
+# Columns of many different values gain nothing from a dictionary, and cost time.
+PLAIN_COLUMNS = frozenset({"vid", "pos", "qid", "tolls"})
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path`, renamed to it in the end; removed if anything fails.
+
+    A worker that is killed leaves at most a hidden temporary file, which the next run removes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_temporaries(directory: Path) -> None:
+    """Remove what killed workers left behind."""
+    for leftover in directory.rglob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def int32_schema(columns: tuple[str, ...]) -> Any:
+    """An Arrow schema of int32 columns without nulls."""
+    return pa.schema([pa.field(name, pa.int32(), nullable=False) for name in columns])
+
+
+class TableWriter(Protocol):
+    """Takes blocks of rows, as one int32 array of shape (columns, rows)."""
+
+    def write(self, block: NDArray[np.int32]) -> None:
+        """Append the rows of a block."""
+
+
+class _ParquetWriter:
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        self.schema = int32_schema(columns)
+        self.file = pq.ParquetWriter(
+            path,
+            self.schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=[name for name in columns if name not in PLAIN_COLUMNS],
+            write_page_checksum=True,
+        )
+
+    def write(self, block: NDArray[np.int32]) -> None:
+        table = pa.Table.from_arrays([pa.array(column) for column in block], schema=self.schema)
+        self.file.write_table(table, row_group_size=max(len(table), 1))
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class _CsvWriter:
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        self.schema = int32_schema(columns)
+        options = pacsv.WriteOptions(include_header=False, quoting_style="none")
+        self.file = pacsv.CSVWriter(path, self.schema, write_options=options)
+
+    def write(self, block: NDArray[np.int32]) -> None:
+        self.file.write_table(
+            pa.Table.from_arrays([pa.array(column) for column in block], schema=self.schema)
+        )
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@contextmanager
+def table_writer(path: Path, columns: tuple[str, ...], form: str) -> Iterator[TableWriter]:
+    """A file of int32 columns, Parquet or CSV without a header, that appears when it is whole."""
+    with whole(path) as temporary:
+        make = _ParquetWriter if form == "parquet" else _CsvWriter
+        writer = make(temporary, columns)
+        try:
+            yield writer
+        finally:
+            writer.close()

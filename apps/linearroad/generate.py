@@ -1,0 +1,162 @@
+"""`xstream linearroad generate`: plan the tasks, hand them to Spark, put the manifest together."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linearroad import spark as sparks
+from linearroad.files import remove_temporaries
+from linearroad.layout import Layout
+from linearroad.manifest import Entry, check_parameters, finished, read_json, write_json
+from linearroad.parameters import TrafficParameters
+from linearroad.progress import Progress, silent
+from linearroad.tasks import (
+    NumberedExpressway,
+    count_vehicles,
+    simulate_expressway,
+    warm_up,
+    write_traffic,
+)
+from xstream.errors import InputError
+
+__all__ = ["generate"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass
+class Run:
+    """What the steps of one run share."""
+
+    spark: Any
+    layout: Layout
+    parameters: TrafficParameters
+    progress: Progress
+    partitions: int
+
+    def tasks(
+        self, what: str, kind: str, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """Run tasks with their progress shown."""
+        with self.progress(what, len(items), self.layout.work, kind):
+            return sparks.run_tasks(self.spark, function, items, self.partitions)
+
+
+def receipts(layout: Layout, kind: str, done: Sequence[Entry]) -> dict[tuple[int, ...], Entry]:
+    """Entries of finished tasks, from the manifest and from receipts of a run that broke off."""
+    known = {_numbers(entry): entry for entry in done}
+    for path in sorted(layout.work.glob(f"{kind}-*.json")):
+        entry = read_json(path)
+        known[_numbers(entry)] = entry
+    return known
+
+
+def _numbers(entry: Entry) -> tuple[int, ...]:
+    return tuple(entry[name] for name in ("xway", "day") if name in entry)
+
+
+def generate(
+    parameters: TrafficParameters,
+    out: Path,
+    *,
+    master: str | None = None,
+    history: bool = False,
+    merged: bool = False,
+    progress: Progress = silent,
+    partitions: int = 0,
+) -> Entry:
+    """Generate what is missing below `out` and return the manifest."""
+    if merged and parameters.format != "csv":
+        raise InputError("--merged makes one flat file: it needs --format csv")
+    manifest = check_parameters(out, parameters)
+    layout = Layout(out)
+    try:
+        layout.work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}") from error
+    remove_temporaries(out)
+    write_json(layout.manifest, manifest)
+    warm_up()
+    with sparks.session(master) as spark:
+        run = Run(spark, layout, parameters, progress, partitions)
+        make_traffic(run, manifest)
+        if history:
+            from linearroad.history.generate import make_history
+
+            make_history(run, manifest)
+    if merged and not layout.merged.exists():
+        from linearroad.merge import merge_traffic
+
+        merge_traffic(layout, parameters.expressways)
+    manifest["complete"] = True
+    write_json(layout.manifest, manifest)
+    shutil.rmtree(layout.work, ignore_errors=True)
+    return manifest
+
+
+def make_traffic(run: Run, manifest: Entry) -> None:
+    """Simulate and write the expressways that are missing; fill in the manifest."""
+    layout, parameters = run.layout, run.parameters
+    root, everyone = layout.root, range(parameters.expressways)
+    written = receipts(layout, "traffic", manifest.get("traffic", []))
+    lacking = [x for x in everyone if not finished(root, written.get((x,)))]
+    simulated = receipts(layout, "simulated", manifest.get("simulated", []))
+    to_simulate = [
+        x
+        for x in everyone
+        if (x,) not in simulated
+        or not layout.trips(x).exists()
+        or (x in lacking and not layout.trace(x).exists())
+    ]
+    done = run.tasks(
+        "simulating", "simulated", functools.partial(simulate_expressway, root, parameters),
+        to_simulate,
+    )  # fmt: skip
+    simulated |= {_numbers(entry): entry for entry in done}
+    manifest["simulated"] = [simulated[(x,)] for x in everyone]
+
+    if lacking:
+        places, manifest["vehicles"] = number_expressways(run, manifest["simulated"])
+        done = run.tasks(
+            "writing", "traffic", functools.partial(write_traffic, root, parameters),
+            [places[x] for x in lacking],
+        )  # fmt: skip
+        written |= {_numbers(entry): entry for entry in done}
+    manifest["traffic"] = [written[(x,)] for x in everyone]
+    manifest["totals"] = {
+        "rows": sum(entry["rows"] for entry in manifest["traffic"]),
+        "reports": sum(entry["reports"] for entry in manifest["simulated"]),
+        "queries": sum(entry["queries"] for entry in manifest["simulated"]),
+        "vehicles": manifest["vehicles"],
+    }
+    write_json(layout.manifest, manifest)
+    for x in everyone:
+        layout.trace(x).unlink(missing_ok=True)
+
+
+def number_expressways(
+    run: Run, simulated: Sequence[Entry]
+) -> tuple[list[NumberedExpressway], int]:
+    """Where the VIDs and QIDs of each expressway begin, dense over all; and how many VIDs."""
+    root, parameters = run.layout.root, run.parameters
+    everyone = range(parameters.expressways)
+    counts = sparks.run_tasks(
+        run.spark, functools.partial(count_vehicles, root, parameters), everyone, run.partitions
+    )
+    first_vid = np.concatenate(([0], np.cumsum(counts))).tolist()
+    first_qid = np.concatenate(([0], np.cumsum([entry["queries"] for entry in simulated]))).tolist()
+    places = [
+        NumberedExpressway(
+            x, first_vid[x], first_vid[(x - 1) % parameters.expressways], first_qid[x]
+        )
+        for x in everyone
+    ]
+    return places, first_vid[-1]

@@ -1,0 +1,1 @@
+"""Ten weeks of toll history that agree with the simulated traffic."""
