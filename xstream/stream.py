@@ -8,9 +8,14 @@ from typing import Any
 
 from xstream.ops.apply import Sink, apply
 from xstream.ops.basic import Collect, Count, Merge, Pass
+from xstream.ops.gate import Gate
 from xstream.ops.kernel import Kernel
 from xstream.ops.operator import Operator
+from xstream.ops.rewindow import Dewindow, Rewindow
 from xstream.ops.schema import Schema, SchemaLike
+from xstream.ops.statistics import Energy, Mean, MeanBelow, Silence, Stats, Std, StdAbove
+from xstream.ops.union import Union
+from xstream.ops.zip import Select, Zip
 from xstream.query import Query, SinkRef
 
 __all__ = ["Stream"]
@@ -74,9 +79,177 @@ class Stream:
         """Tuples of this and other streams of the same schema, as they come."""
         return self.then(Merge(), *others, name=name)
 
+    def union(self, *others: Stream, name: str | None = None) -> Stream:
+        """Like merge, with a leading field `stream` that says which stream a tuple is from.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> a = q.source(xs.io.iterable([1, 2], out=int))
+        >>> b = q.source(xs.io.iterable([7], out=int))
+        >>> out = a.union(b).collect()
+        >>> sorted(q.run()[out])
+        [(0, 1), (0, 2), (1, 7)]
+        """
+        return self.then(Union(), *others, name=name)
+
+    def zip(self, *others: Stream, name: str | None = None) -> Stream:
+        """One tuple of each stream makes one, with the fields of all; names are made unique.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> a = q.source(xs.io.iterable([1, 2, 3], out=int))
+        >>> b = q.source(xs.io.iterable([0.5, 0.25], out=float))
+        >>> out = a.zip(b).collect()
+        >>> q.run()[out]
+        [(1, 0.5), (2, 0.25)]
+        """
+        return self.then(Zip(), *others, name=name)
+
+    def select(self, *names: str, name: str | None = None) -> Stream:
+        """Some fields of every tuple, in the order in which they are named.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([(1, 0.5)], out={"n": int, "x": float})).select("x")
+        >>> out = out.collect()
+        >>> q.run()[out]
+        [0.5]
+        """
+        return self.then(Select(names), name=name)
+
+    def gate(self, control: Stream, name: str | None = None) -> Stream:
+        """The samples that lie inside the ranges of `control`: (start, stop), in order of start.
+
+        Control tuples may also be (keep, start, stop), as `silence` makes them: keep=False drops.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.arange(10), window=4))
+        >>> ranges = q.source(xs.io.iterable([(1, 3), (7, 9)], out=(int, int)))
+        >>> out = src.gate(ranges).collect()
+        >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+        [[1, 2], [7], [8]]
+        """
+        return control.then(Gate(), self, name=name)
+
     def passed(self, name: str | None = None) -> Stream:
         """The same tuples, through an operator that does nothing: for measurements."""
         return self.then(Pass(), name=name)
+
+    # -- windows -----------------------------------------------------------------------------
+
+    def rewindow(
+        self, width: int, gap: int = 0, flush: bool = False, name: str | None = None
+    ) -> Stream:
+        """Windows of `width` samples, every `width + gap` samples; gap < 0 overlaps, > 0 skips.
+
+        A window is emitted as soon as it is full. What is left at the end of the stream is dropped,
+        or emitted where `flush`.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.arange(8), window=3))
+        >>> out = src.rewindow(4, gap=-2).collect()
+        >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+        [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 7]]
+        """
+        return self.then(Rewindow(width, gap, flush), name=name)
+
+    def dewindow(self, name: str | None = None) -> Stream:
+        """The inverse of an overlapping rewindow: what each window adds to those before it.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.arange(8)))
+        >>> out = src.rewindow(4, gap=-2).dewindow().collect()
+        >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+        [[0, 1, 2, 3], [4, 5], [6, 7]]
+        """
+        return self.then(Dewindow(), name=name)
+
+    # -- window statistics -------------------------------------------------------------------
+
+    def mean(self, name: str | None = None) -> Stream:
+        """The mean of each window.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.arange(4.0), window=2)).mean().collect()
+        >>> q.run()[out]
+        [0.5, 2.5]
+        """
+        return self.then(Mean(), name=name)
+
+    def std(self, name: str | None = None) -> Stream:
+        """The standard deviation of each window, right on any level.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.float32([1e4 - 1, 1e4 + 1])))
+        >>> out = src.std().collect()
+        >>> q.run()[out]
+        [1.0]
+        """
+        return self.then(Std(), name=name)
+
+    def energy(self, name: str | None = None) -> Stream:
+        """The sum of the squares of each window.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.arange(4.0), window=2)).energy().collect()
+        >>> q.run()[out]
+        [1.0, 13.0]
+        """
+        return self.then(Energy(), name=name)
+
+    def stats(self, name: str | None = None) -> Stream:
+        """(start, mean, std, energy) of each window.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.array([1.0, 3.0]), start=7)).stats().collect()
+        >>> q.run()[out]
+        [(7, 2.0, 1.0, 10.0)]
+        """
+        return self.then(Stats(), name=name)
+
+    def std_above(self, alpha: float, name: str | None = None) -> Stream:
+        """Windows whose standard deviation is above alpha.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.array([1.0, 1.0, 1.0, 5.0]), window=2))
+        >>> out = src.std_above(1.5).collect()
+        >>> q.run()[out]
+        [<SigSeg 2 samples [2, 4) float64 index, 1 piece, refcount-lazy>]
+        """
+        return self.then(StdAbove(alpha), name=name)
+
+    def mean_below(self, beta: float, name: str | None = None) -> Stream:
+        """Windows whose mean is below beta.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.arange(4.0), window=2)).mean_below(1.0).count()
+        >>> q.run()[out]
+        1
+        """
+        return self.then(MeanBelow(beta), name=name)
+
+    def silence(self, gamma: float, name: str | None = None) -> Stream:
+        """(keep, start, stop) of each window; keep where its standard deviation is above gamma.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.array([0.0, 0.0, -1.0, 1.0]), window=2))
+        >>> out = src.silence(0.5).collect()
+        >>> heard = src.gate(src.silence(0.5)).collect()
+        >>> run = q.run()
+        >>> run[out], [np.asarray(seg).tolist() for seg in run[heard]]
+        ([(False, 0, 2), (True, 2, 4)], [[-1.0, 1.0]])
+        """
+        return self.then(Silence(gamma), name=name)
 
     # -- sinks -------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 The core fills a frame of 64-bit words (xstream/ops/operator.h) and calls an adapter; the adapter
 makes arrays of the words, calls the kernel, and puts back what comes out:
 
-    words 0..4    self, allocate, send, raised, verdict
+    words 0..5    self, allocate, send, raised, verdict, ended
     inputs        a segment takes three (address, width, start), a scalar one
     arguments     an array takes two (address, length), a scalar one
     states        address and length each
@@ -180,7 +180,7 @@ def compile_kernel(
     )  # fmt: skip
 
 
-_ADAPTER_VERSION = 1
+_ADAPTER_VERSION = 2
 
 
 def _segment_facts(inputs: Schema) -> list[str]:
@@ -344,7 +344,10 @@ class _Call:
             lines.append(f"State = namedtuple('State', {list(self.kernel.state_names)!r})")
         if self.mode == "iterate":
             described = tuple(self._emitted(field.type) for field in fields)
-            lines.append(f"_emitter = emitter_maker({described!r}, {self.outputs_at}, {total})")
+            lines.append(
+                f"_emitter = emitter_maker({described!r}, {self.outputs_at}, {total}, "
+                f"{self._first_segment_word() + 2})"
+            )
         lines += [
             "",
             "",
@@ -366,19 +369,24 @@ class _Call:
             return ("segment", name)
         return ("scalar", type_.kind)
 
+    def _first_segment_word(self) -> int:
+        """Where the first segment's words are: address, width, start. Scalars before take one."""
+        bits = self.inputs.segment_bits
+        return int(lib.XS_FRAME_INPUTS) + ((bits & -bits).bit_length() - 1 if bits else 0)
+
     def _allocations(self, fields: tuple[Field, ...]) -> tuple[list[str], str]:
         """Output arrays for the kernel to fill, as wide as `out=` says."""
         lines: list[str] = []
         declared = dict(self.kernel.out_fields or ())
-        first = next((i for i, t in enumerate(self.inputs.types) if isinstance(t, Segment)), None)
-        width_word = lib.XS_FRAME_INPUTS + (first or 0) + 1
+        width_word = self._first_segment_word() + 1
+        first = self.inputs.segment_bits
         for i, field in enumerate(fields):
             out = declared[field.name]
             if not isinstance(field.type, Segment):
                 raise KernelError(f"kernel {self.kernel.name!r}: only segments can be filled")
             rate = Fraction(out.rate) if isinstance(out, Out) else Fraction(1)
             fixed = out.width if isinstance(out, Out) else None
-            if fixed is None and first is None:
+            if fixed is None and not first:
                 raise KernelError(f"kernel {self.kernel.name!r}: out= needs a width")
             width = (
                 str(fixed) if fixed is not None

@@ -78,6 +78,9 @@ def _add_code(digest: Any, code: types.CodeType) -> None:
 
 def _add_value(digest: Any, value: Any, names: set[str], seen: set[int]) -> None:
     function = _plain_function(value)
+    options = getattr(value, "targetoptions", None)
+    if options:  # njit(fastmath=...) makes other code of the same function
+        digest.update(repr(sorted(options.items(), key=str)).encode())
     if function is not None:
         if function.__module__.partition(".")[0] in _OPAQUE_ROOTS:
             digest.update(f"{function.__module__}.{function.__qualname__}".encode())

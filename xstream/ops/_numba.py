@@ -17,6 +17,7 @@ from numba.extending import (
     intrinsic,
     models,
     overload,
+    overload_attribute,
     overload_method,
     register_model,
 )
@@ -113,11 +114,14 @@ def _grow(array, length):
 class EmitterType(types.Type):
     """The type of `out` in a kernel that emits: it knows the output fields and the frame."""
 
-    def __init__(self, fields: tuple[tuple[str, str], ...], outputs_at: int, words: int) -> None:
+    def __init__(
+        self, fields: tuple[tuple[str, str], ...], outputs_at: int, words: int, start_at: int
+    ) -> None:
         self.fields = fields
         self.outputs_at = outputs_at
         self.words = words
-        super().__init__(name=f"Emitter({fields}, {outputs_at}, {words})")
+        self.start_at = start_at
+        super().__init__(name=f"Emitter({fields}, {outputs_at}, {words}, {start_at})")
 
 
 @register_model(EmitterType)
@@ -137,10 +141,10 @@ def frame_of(typing_context, emitter):
 
 
 def emitter_maker(
-    fields: tuple[tuple[str, str], ...], outputs_at: int, words: int
+    fields: tuple[tuple[str, str], ...], outputs_at: int, words: int, start_at: int
 ) -> Callable[[int], Any]:
     """A function that makes an emitter with these output fields from a frame's address."""
-    emitter = EmitterType(fields, outputs_at, words)
+    emitter = EmitterType(fields, outputs_at, words, start_at)
 
     @intrinsic
     def make(typing_context, frame):
@@ -207,6 +211,21 @@ def _emit_at(out, start, *values):
     return _emit_implementation(out, values, given_start=True)
 
 
+@overload_attribute(EmitterType, "start")
+def _start(out):
+    at = out.start_at
+
+    def read(out):
+        return carray(address_as_pointer(frame_of(out)), (at + 1,), np.int64)[at]
+
+    return read
+
+
+@overload_attribute(EmitterType, "ended")
+def _ended(out):
+    return lambda out: carray(address_as_pointer(frame_of(out)), (6,), np.int64)[5] != 0
+
+
 class PlainEmitter:
     """What `out` is when a kernel runs uncompiled: it remembers what was emitted.
 
@@ -217,7 +236,8 @@ class PlainEmitter:
     [(None, (1, 2.5))]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: int = 0, ended: bool = False) -> None:
+        self.start, self.ended = start, ended
         self.emitted: list[tuple[int | None, tuple[Any, ...]]] = []
 
     def emit(self, *values: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from xstream.ops.native import NativePlan, checked
 from xstream.ops.operator import Operator
 from xstream.ops.schema import Schema, schema
 
-__all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "apply"]
+__all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
 
 #: States up to this size are copied before every call, so that a failing tuple can be run again.
 KEEP_STATE_BYTES = 4096
@@ -38,19 +38,30 @@ class Apply(Operator):
         return f"{self.how}({self.name})"
 
 
-@dataclass(frozen=True)
-class KernelApply(Apply):
-    """A compiled kernel."""
+class KernelApply(Operator):
+    """A compiled kernel: one of the user's, or one that an operator of the library brings along."""
 
-    kind = "kernel"
-    kernel: Kernel = field(kw_only=True)
-    arguments: tuple[Any, ...] = ()
+    #: map, filter or iterate.
+    how: str
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        """The kernel for such tuples; it may depend on their dtype."""
+        raise NotImplementedError
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What the kernel gets behind the fields: the operator's parameters, unless it says."""
+        return tuple(getattr(self, parameter.name) for parameter in fields(self))
+
+    def check(self, inputs: Schema) -> None:
+        """A SchemaError for tuples that the kernel is not meant for."""
 
     def compiled(self, inputs: Schema) -> CompiledKernel:
         """The machine code for such tuples; compiled once."""
-        return _compiled(self.kernel, self.how, inputs, _Arguments(self.arguments))
+        arguments = _Arguments(self.kernel_arguments())
+        return _compiled(self.kernel_for(inputs), self.how, inputs, arguments)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        self.check(inputs[0])
         outputs = self.compiled(inputs[0]).outputs
         return inputs if outputs is None else (outputs,)
 
@@ -59,17 +70,20 @@ class KernelApply(Apply):
     ) -> Any:
         code = self.compiled(inputs[0])
         plan.keep(code)
+        states = code.kernel.states
         op = checked(
             lib.xs_op_kernel(
                 plan.handle, code.address, _MODES[self.how], code.words, code.outputs_at,
-                code.states_at, len(self.kernel.states),
+                code.states_at, len(states),
             )
         )  # fmt: skip
         for i, rule in enumerate(code.rules):
             lib.xs_kernel_output(op, i, rule.itemsize, rule.start_rule, rule.num, rule.den)
+        if code.kernel.at_end:
+            lib.xs_kernel_at_end(op)
         self._fill_arguments(plan, op, code)
-        small = sum(state.nbytes for state in self.kernel.states) <= KEEP_STATE_BYTES
-        for k, state in enumerate(self.kernel.states):
+        small = sum(state.nbytes for state in states) <= KEEP_STATE_BYTES
+        for k, state in enumerate(states):
             image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
             if lib.xs_kernel_state(op, k, len(state), state.itemsize, image, small):
                 raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
@@ -94,45 +108,61 @@ class KernelApply(Apply):
     def explain(self, op: Any, inputs: Schema, values: tuple[Any, ...]) -> BaseException | None:
         """Run a failing tuple uncompiled, from the state before it, for the error's own words."""
         code = self.compiled(inputs)
+        kernel = code.kernel
         arguments: dict[str, Any] = {}
         data = [np.asarray(value) if hasattr(value, "chunks") else value for value in values]
-        for name, value in zip(
-            self.kernel.data_parameters(), [*data, *code.arguments], strict=True
-        ):
+        for name, value in zip(kernel.data_parameters(), [*data, *code.arguments], strict=True):
             arguments[name] = value
-        if self.kernel.states:
-            arguments["state"] = plain_state(self.kernel, self._states_before(op))
-        if "out" in self.kernel.parameters:
-            arguments["out"] = self._plain_out(code, data)
+        if kernel.states:
+            arguments["state"] = plain_state(kernel, _states_before(op, kernel))
+        if "out" in kernel.parameters:
+            arguments["out"] = self._plain_out(code, data, values)
         try:
             with np.errstate(all="ignore"):
-                self.kernel.function(**arguments)
+                kernel.function(**arguments)
         except BaseException as error:
             return error
         return None
 
-    def _states_before(self, op: Any) -> list[Any]:
-        length = ffi.new("int64_t *")
-        states = []
-        for k, state in enumerate(self.kernel.states):
-            data = lib.xs_kernel_state_before(op, k, length)
-            image = bytes(ffi.buffer(ffi.cast("char *", data), length[0] * state.itemsize))
-            states.append(np.frombuffer(image, state.dtype).copy())
-        return states
-
-    def _plain_out(self, code: CompiledKernel, data: list[Any]) -> Any:
+    def _plain_out(self, code: CompiledKernel, data: list[Any], values: tuple[Any, ...]) -> Any:
         if self.how == "iterate":
-            return PlainEmitter()
+            start = next((value.start for value in values if hasattr(value, "chunks")), 0)
+            return PlainEmitter(start)
         width = next((len(value) for value in data if isinstance(value, np.ndarray)), 0)
         arrays = []
         for (_, out), rule, type_ in zip(
-            self.kernel.out_fields or (), code.rules, code.outputs.types if code.outputs else (),
+            code.kernel.out_fields or (), code.rules, code.outputs.types if code.outputs else (),
             strict=True,
         ):  # fmt: skip
             fixed = getattr(out, "width", None)
             arrays.append(np.zeros(fixed if fixed is not None else width * rule.num // rule.den,
                                    type_.dtype))  # type: ignore[union-attr]  # fmt: skip
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _states_before(op: Any, kernel: Kernel) -> list[Any]:
+    length = ffi.new("int64_t *")
+    states = []
+    for k, state in enumerate(kernel.states):
+        data = lib.xs_kernel_state_before(op, k, length)
+        image = bytes(ffi.buffer(ffi.cast("char *", data), length[0] * state.itemsize))
+        states.append(np.frombuffer(image, state.dtype).copy())
+    return states
+
+
+@dataclass(frozen=True)
+class UserKernel(KernelApply, Apply):
+    """A kernel of the user's, with the arguments given where it is used."""
+
+    kind = "kernel"
+    kernel: Kernel = field(kw_only=True)
+    arguments: tuple[Any, ...] = ()
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return self.kernel
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self.arguments
 
 
 class _Arguments:
@@ -192,7 +222,7 @@ def apply(
     if isinstance(function, Kernel):
         if out is not None:
             raise KernelError(f"kernel {function.name!r}: declare out= with @xs.kernel(out=...)")
-        return KernelApply(how, function.name, kernel=function, arguments=arguments)
+        return UserKernel(how, function.name, kernel=function, arguments=arguments)
     if not callable(function):
         raise KernelError(f"{how} takes a kernel or a callable, not {function!r}")
     bound = (lambda *values: function(*values, *arguments)) if arguments else function

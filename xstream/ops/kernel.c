@@ -23,7 +23,7 @@ typedef struct xs_kernel {
     void (*call)(int64_t *frame);
     int64_t *frame;
     int32_t mode, outputs_at, states_at, states;
-    bool send_failed, keeps_before;
+    bool send_failed, keeps_before, at_end;
     int64_t start; /* of the first input segment */
     xs_output output[MAX_FIELDS];
 } xs_kernel;
@@ -199,6 +199,25 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
+/* One more call, on empty inputs, so that what the kernel has kept can come out. */
+static int32_t kernel_finish(xs_op *op)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    if (!kernel->at_end) return XS_OK;
+    const xs_shape *shape = &op->in_shape[0];
+    int64_t *word = kernel->frame + XS_FRAME_INPUTS;
+    for (int32_t field = 0; field < shape->fields; field++) {
+        bool segment = shape->segments >> field & 1;
+        *word++ = segment ? (int64_t)kernel : 0; /* an address that is never read */
+        if (!segment) continue;
+        *word++ = 0;
+        *word++ = 0;
+    }
+    kernel->frame[XS_FRAME_ENDED] = 1;
+    kernel->call(kernel->frame);
+    return after_call(kernel, NULL);
+}
+
 static void kernel_destroy(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
@@ -213,7 +232,8 @@ static void kernel_destroy(xs_op *op)
     free(kernel->frame);
 }
 
-static const xs_op_table kernel_table = {.process = kernel_process, .destroy = kernel_destroy};
+static const xs_op_table kernel_table = {
+    .process = kernel_process, .finish = kernel_finish, .destroy = kernel_destroy};
 
 xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
                     int32_t outputs_at, int32_t states_at, int32_t states)
@@ -235,6 +255,8 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     frame[XS_FRAME_SEND] = (int64_t)frame_send;
     return &kernel->op;
 }
+
+void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
 
 int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }
 

@@ -30,8 +30,10 @@ class Kernel:
         function: FunctionType,
         state: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
         out: Any = None,
+        at_end: bool = False,
     ) -> None:
         self.function = function
+        self.at_end = at_end
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self.out = out
@@ -92,9 +94,15 @@ def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
 @overload
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
-def kernel(*, state: Any = None, out: Any = None) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
-    function: Callable[..., Any] | None = None, *, state: Any = None, out: Any = None
+    *, state: Any = None, out: Any = None, at_end: bool = False
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    state: Any = None,
+    out: Any = None,
+    at_end: bool = False,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a function an operator that runs compiled.
 
@@ -118,18 +126,24 @@ def kernel(
     ...     if x > state.last[0]:
     ...         out.emit(x - state.last[0])
     ...     state.last[0] = x
+
+    In `iterate`, `out.start` is the index of the first sample of the tuple's (first) segment. With
+    `at_end=True` the kernel is called once more when the streams have ended, on empty inputs, and
+    `out.ended` is true in that call: what it has kept can come out.
     """
     if function is None:
-        return lambda actual: kernel_of(actual, state, out)
-    return kernel_of(function, state, out)
+        return lambda actual: kernel_of(actual, state, out, at_end)
+    return kernel_of(function, state, out, at_end)
 
 
-def kernel_of(function: Callable[..., Any], state: Any = None, out: Any = None) -> Kernel:
+def kernel_of(
+    function: Callable[..., Any], state: Any = None, out: Any = None, at_end: bool = False
+) -> Kernel:
     """A kernel from any plain function."""
     inner = getattr(function, "py_func", function)  # an njit function is as good
     if not isinstance(inner, FunctionType):
         raise KernelError(f"a kernel is a Python function, not {function!r}")
-    return Kernel(inner, state, out)
+    return Kernel(inner, state, out, at_end)
 
 
 def out_width(out: Out) -> tuple[int | None, int, int]:

@@ -48,6 +48,15 @@ xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64
 /* Prepared tuples, `count` of them, one after another; the caller keeps them and their segments. */
 xs_op *xs_op_list_source(xs_plan *plan, const xs_slot *tuples, int64_t count);
 
+/* Operators that move segments and leave their samples alone. */
+xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush);
+xs_op *xs_op_dewindow(xs_plan *plan);
+xs_op *xs_op_zip(xs_plan *plan, int32_t ports);
+xs_op *xs_op_union(xs_plan *plan);
+xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen);
+/* flagged: control tuples are (keep, start, stop), else (start, stop). */
+xs_op *xs_op_gate(xs_plan *plan, int32_t flagged);
+
 /* Results of sinks. */
 int64_t xs_collected(xs_op *op);
 const xs_slot *xs_collected_tuple(xs_op *op, int64_t number);
@@ -78,6 +87,7 @@ typedef enum {
     XS_FRAME_SEND,    /* int64_t (*)(int64_t *frame): emits the outputs as they stand */
     XS_FRAME_RAISED,  /* set by the adapter when the kernel raised */
     XS_FRAME_VERDICT, /* map: emit or not; filter: pass or not */
+    XS_FRAME_ENDED,   /* the call after the last tuple, with empty inputs */
     XS_FRAME_INPUTS   /* the first input word */
 } xs_frame_word;
 /* Where an output segment starts: where the input does, scaled by num/den, behind the last output,
@@ -93,6 +103,8 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
  * before each call where `keep_before`. */
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes,
                         int32_t keep_before);
+/* The kernel is called once more when its streams have ended. */
+void xs_kernel_at_end(xs_op *op);
 /* The state as it was before the last call where that was kept, else as it is. */
 const void *xs_kernel_state_before(xs_op *op, int32_t k, int64_t *length);
 /* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. */

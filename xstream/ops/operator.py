@@ -6,14 +6,24 @@ the core. State belongs to a run, never to the declaration, so a query can run a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xstream.errors import SchemaError
+import numpy as np
+
+from xstream.errors import GraphError, SchemaError
 from xstream.ops.native import NativePlan
 from xstream.ops.schema import Schema, Segment
 
-__all__ = ["Operator", "one_segment", "same_schema"]
+__all__ = [
+    "Operator",
+    "finite_number",
+    "numeric_segment",
+    "one_segment",
+    "same_schema",
+    "whole_number",
+]
 
 
 @dataclass(frozen=True)
@@ -66,3 +76,38 @@ def same_schema(operator: Operator, inputs: tuple[Schema, ...]) -> Schema:
                 f"{operator.port_name(0)!r} carries {inputs[0]}"
             )
     return inputs[0]
+
+
+def numeric_segment(operator: Operator, schema: Schema, kinds: str, port: int = 0) -> Segment:
+    """The segment type of a stream of numbers of such dtype kinds, or a SchemaError."""
+    segment = one_segment(operator, schema, port)
+    if segment.dtype.kind not in kinds:
+        what = "real or complex" if "c" in kinds else "real"
+        raise SchemaError(
+            f"{operator.label}, port {operator.port_name(port)!r}: needs {what} samples, not "
+            f"{segment.dtype}"
+        )
+    return segment
+
+
+def whole_number(operator: Operator, name: str, value: object, least: int | None = None) -> None:
+    """A GraphError unless a parameter is a whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise GraphError(f"{operator.kind}: {name} is a whole number, not {value!r}")
+    if least is not None and value < least:
+        raise GraphError(f"{operator.kind}: {name} is at least {least}, not {value}")
+
+
+def finite_number(
+    operator: Operator,
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> None:
+    """A GraphError unless a parameter is a finite number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise GraphError(f"{operator.kind}: {name} is a number, not {value!r}")
+    if not math.isfinite(value) or not low <= value <= high:
+        between = f" from {low:g} to {high:g}" if (low, high) != (-math.inf, math.inf) else ""
+        raise GraphError(f"{operator.kind}: {name} is a finite number{between}, not {value!r}")

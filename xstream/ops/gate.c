@@ -1,0 +1,92 @@
+/* gate: the samples of a stream that lie inside time ranges. Ranges come in order of their start;
+ * whichever of the two streams is ahead waits, and nothing is appended or copied. */
+#include "buffer.h"
+
+enum { CONTROL, SIGNAL };
+
+typedef struct {
+    int64_t keep, start, stop;
+} xs_range;
+
+typedef struct {
+    xs_op op;
+    bool flagged; /* ranges are (keep, start, stop), else (start, stop) */
+    xs_backlog ranges, segments;
+    int64_t decided; /* samples before it have been passed or dropped */
+    int64_t last_range_start, last_segment_start;
+    bool range_seen, segment_seen, any_decided;
+} xs_gate;
+
+static xs_range range_of(const xs_gate *gate, const xs_slot *tuple)
+{
+    if (!gate->flagged) return (xs_range){true, tuple[0].i, tuple[1].i};
+    return (xs_range){tuple[0].i, tuple[1].i, tuple[2].i};
+}
+
+/* The first segment against the first range: passes what they share, and drops what is through. */
+static int32_t serve_fronts(xs_gate *gate)
+{
+    xs_op *op = &gate->op;
+    xs_range range = range_of(gate, backlog_front(&gate->ranges, &op->in_shape[CONTROL]));
+    xs_seg *seg = backlog_front(&gate->segments, &op->in_shape[SIGNAL])->seg;
+    int64_t from = seg->start > range.start ? seg->start : range.start;
+    if (gate->any_decided && gate->decided > from) from = gate->decided;
+    int64_t to = seg_stop(seg) < range.stop ? seg_stop(seg) : range.stop;
+    int32_t status = XS_OK;
+    if (range.keep && from < to)
+        status = emit_segment(op, 0, to - from == seg->width ? xs_seg_ref(seg)
+                                                              : xs_seg_subseg(seg, from, to - from));
+    if (!gate->any_decided || to > gate->decided) gate->decided = to;
+    gate->any_decided = true;
+    bool range_done = seg_stop(seg) >= range.stop;
+    if (seg_stop(seg) <= range.stop) backlog_pop(&gate->segments, &op->in_shape[SIGNAL]);
+    if (range_done) backlog_pop(&gate->ranges, &op->in_shape[CONTROL]);
+    return status;
+}
+
+static int32_t check_order(xs_op *op, const char *what, int64_t start, int64_t *last, bool *seen)
+{
+    if (*seen && start < *last)
+        return op_fail(op, "a %s starts at %lld, before the last one at %lld", what,
+                       (long long)start, (long long)*last);
+    *seen = true;
+    *last = start;
+    return XS_OK;
+}
+
+static int32_t gate_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_gate *gate = (xs_gate *)op;
+    int32_t status;
+    if (port == CONTROL) {
+        xs_range range = range_of(gate, tuple);
+        if (range.stop <= range.start) return XS_OK; /* nothing lies inside */
+        status = check_order(op, "range", range.start, &gate->last_range_start, &gate->range_seen);
+    } else {
+        if (!tuple->seg->width) return XS_OK;
+        status = check_order(op, "segment", tuple->seg->start, &gate->last_segment_start,
+                             &gate->segment_seen);
+    }
+    if (status) return status;
+    xs_backlog *own = port == CONTROL ? &gate->ranges : &gate->segments;
+    status = backlog_push(op, own, tuple, &op->in_shape[port]);
+    while (!status && gate->ranges.length && gate->segments.length) status = serve_fronts(gate);
+    return status;
+}
+
+static void gate_destroy(xs_op *op)
+{
+    xs_gate *gate = (xs_gate *)op;
+    if (!op->ins) return; /* never connected */
+    backlog_drop(&gate->ranges, &op->in_shape[CONTROL]);
+    backlog_drop(&gate->segments, &op->in_shape[SIGNAL]);
+}
+
+static const xs_op_table gate_table = {.process = gate_process, .destroy = gate_destroy};
+
+xs_op *xs_op_gate(xs_plan *plan, int32_t flagged)
+{
+    xs_gate *gate = op_new(plan, sizeof *gate, &gate_table);
+    if (gate) gate->flagged = flagged;
+    return gate ? &gate->op : NULL;
+}

@@ -1,0 +1,101 @@
+/* rewindow: a stream of segments of any widths becomes one of windows of one width, every `step`
+ * samples. Windows are cut out of what was appended, so no sample is copied unless the memory
+ * manager copies. */
+#include "buffer.h"
+
+typedef struct {
+    xs_op op;
+    int64_t width, step;
+    bool flush;
+    int64_t next; /* where the coming window starts, once the stream has begun */
+    xs_stretch kept;
+} xs_rewindow;
+
+static int32_t emit_full_windows(xs_rewindow *rewindow)
+{
+    xs_seg *kept = rewindow->kept.seg;
+    int32_t status = XS_OK;
+    while (!status && rewindow->next + rewindow->width <= seg_stop(kept)) {
+        xs_seg *window = xs_seg_subseg(kept, rewindow->next, rewindow->width);
+        rewindow->next += rewindow->step;
+        status = emit_segment(&rewindow->op, 0, window);
+    }
+    return status;
+}
+
+static int32_t rewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_rewindow *rewindow = (xs_rewindow *)op;
+    xs_stretch *kept = &rewindow->kept;
+    xs_seg *seg = tuple->seg;
+    if (!seg->width) return XS_OK;
+    if (!kept->begun) rewindow->next = seg->start;
+    if (!kept->seg && seg->width == rewindow->width && seg->start == rewindow->next &&
+        rewindow->step >= rewindow->width) { /* it is the next window, as it is */
+        int32_t status = stretch_check(op, kept, seg);
+        if (status) return status;
+        kept->begun = true;
+        kept->last_start = seg->start;
+        kept->last_stop = seg_stop(seg);
+        rewindow->next += rewindow->step;
+        return XS_FORWARD;
+    }
+    int32_t status = stretch_add(op, kept, seg, rewindow->next);
+    if (status || !kept->seg) return status;
+    status = emit_full_windows(rewindow);
+    /* Once a tuple, not once a window: under copy-always what is left is copied. */
+    return status ? status : stretch_trim(op, kept, rewindow->next);
+}
+
+static int32_t rewindow_finish(xs_op *op)
+{
+    xs_rewindow *rewindow = (xs_rewindow *)op;
+    xs_seg *rest = rewindow->kept.seg;
+    rewindow->kept.seg = NULL;
+    if (!rest) return XS_OK;
+    if (rewindow->flush) return emit_segment(op, 0, rest);
+    xs_seg_drop(rest);
+    return XS_OK;
+}
+
+static void rewindow_destroy(xs_op *op) { stretch_drop(&((xs_rewindow *)op)->kept); }
+
+static const xs_op_table rewindow_table = {
+    .process = rewindow_process, .finish = rewindow_finish, .destroy = rewindow_destroy};
+
+xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush)
+{
+    xs_rewindow *rewindow = op_new(plan, sizeof *rewindow, &rewindow_table);
+    if (!rewindow) return NULL;
+    rewindow->width = width;
+    rewindow->step = width + gap;
+    rewindow->flush = flush;
+    return &rewindow->op;
+}
+
+/* -- dewindow: the samples that each window adds to those before it ------------------------ */
+
+typedef struct {
+    xs_op op;
+    xs_stretch seen; /* never holds a segment */
+} xs_dewindow;
+
+static int32_t dewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_stretch *seen = &((xs_dewindow *)op)->seen;
+    xs_seg *seg = tuple->seg;
+    if (!seg->width) return XS_OK;
+    int32_t status = stretch_check(op, seen, seg);
+    if (status) return status;
+    int64_t from = seen->begun ? seen->last_stop : seg->start, stop = seg_stop(seg);
+    seen->begun = true;
+    seen->last_start = seg->start;
+    if (stop <= from) return XS_OK;
+    seen->last_stop = stop;
+    if (from == seg->start) return XS_FORWARD;
+    return emit_segment(op, 0, xs_seg_subseg(seg, from, stop - from));
+}
+
+static const xs_op_table dewindow_table = {.process = dewindow_process};
+
+xs_op *xs_op_dewindow(xs_plan *plan) { return op_new(plan, sizeof(xs_dewindow), &dewindow_table); }

@@ -1,0 +1,67 @@
+"""rewindow: a stream of segments of any widths as windows of one width; dewindow undoes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import lib
+from xstream.errors import GraphError
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator, one_segment, whole_number
+from xstream.ops.schema import Schema
+
+__all__ = ["Dewindow", "Rewindow"]
+
+
+@dataclass(frozen=True)
+class Rewindow(Operator):
+    """Windows of `width` samples, `width + gap` samples from one start to the next.
+
+    A gap below zero overlaps, one above zero skips. Windows start where the stream starts. Input
+    that overlaps is joined; a gap in the input is an error that names both ranges.
+    """
+
+    kind = "rewindow"
+    width: int
+    gap: int = 0
+    flush: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number(self, "width", self.width, least=1)
+        whole_number(self, "gap", self.gap)
+        if self.gap <= -self.width:
+            raise GraphError(
+                f"{self.label}: a gap of {self.gap} with a width of {self.width} never moves on; "
+                f"it is at least {1 - self.width}"
+            )
+
+    @property
+    def label(self) -> str:
+        gap = f", {self.gap}" if self.gap else ""
+        return f"rewindow({self.width}{gap})"
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        one_segment(self, inputs[0])
+        return inputs
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_rewindow(plan.handle, self.width, self.gap, self.flush))
+
+
+@dataclass(frozen=True)
+class Dewindow(Operator):
+    """What each window adds to those before it: without overlap, ready to be joined."""
+
+    kind = "dewindow"
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        one_segment(self, inputs[0])
+        return inputs
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_dewindow(plan.handle))

@@ -1,0 +1,31 @@
+"""union: tuples of several streams as they come, each behind the number of its stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import lib
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator, same_schema
+from xstream.ops.schema import Field, Scalar, Schema
+from xstream.ops.zip import side_by_side
+
+__all__ = ["Union"]
+
+
+@dataclass(frozen=True)
+class Union(Operator):
+    """Like merge, and tells where each tuple comes from: a leading field `stream`."""
+
+    kind = "union"
+    variadic = True
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        tag = Schema((Field("stream", Scalar("int64")),))
+        return (side_by_side((tag, same_schema(self, inputs))),)
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_union(plan.handle))

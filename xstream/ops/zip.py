@@ -1,0 +1,81 @@
+"""zip: one tuple of each stream makes one; select takes fields out again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import ffi, lib
+from xstream.errors import SchemaError
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator
+from xstream.ops.schema import Field, Schema
+
+__all__ = ["Select", "Zip", "side_by_side"]
+
+
+def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
+    """The fields of all, in order; a name that is taken gets the number of its stream.
+
+    >>> from xstream.ops.schema import schema
+    >>> str(side_by_side((schema(int), schema(float))))
+    '(value: int64, value1: float64)'
+    """
+    fields: list[Field] = []
+    taken: set[str] = set()
+    for port, schema in enumerate(schemas):
+        for field in schema:
+            name = field.name
+            while name in taken:
+                name = f"{name}{port}" if name == field.name else f"{name}_"
+            taken.add(name)
+            fields.append(Field(name, field.type))
+    return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class Zip(Operator):
+    """A queue per input; emits as soon as all have a tuple, with the fields of all."""
+
+    kind = "zip"
+    variadic = True
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        return (side_by_side(inputs),)
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_zip(plan.handle, len(inputs)))
+
+
+@dataclass(frozen=True)
+class Select(Operator):
+    """Some fields of every tuple, in the order in which they are named."""
+
+    kind = "select"
+    names: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"select({', '.join(self.names)})"
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        fields = inputs[0].fields
+        return (Schema(tuple(fields[i] for i in self._positions(inputs[0]))),)
+
+    def _positions(self, schema: Schema) -> list[int]:
+        present = [field.name for field in schema]
+        for name in self.names:
+            if name not in present:
+                raise SchemaError(
+                    f"{self.label}, port 'in': no field is called {name!r} among "
+                    f"{', '.join(present)}"
+                )
+        return [present.index(name) for name in self.names]
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        positions = ffi.new("int32_t[]", self._positions(inputs[0]))
+        return checked(lib.xs_op_select(plan.handle, len(positions), positions))
