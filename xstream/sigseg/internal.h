@@ -136,6 +136,11 @@ static inline xs_block *block_ref(xs_block *block)
 }
 void copied(xs_manager *manager, xs_reason why, int64_t bytes);
 
+/* stream_copy.c */
+#define STREAMING_BYTES (8 << 20) /* more than a copy should push out of the caches */
+void copy_streaming(char *restrict to, const char *restrict from, size_t bytes);
+void copy_streaming_end(void); /* after the last piece */
+
 /* segment.c */
 xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
                      xs_block *block, int64_t offset); /* takes over the count on block */

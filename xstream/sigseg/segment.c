@@ -138,11 +138,15 @@ void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out)
     xs_piece piece;
     int64_t samples;
     char *to = out;
+    bool past_caches = width * seg->itemsize >= STREAMING_BYTES;
     walk_begin(&walk, seg, start, start + width);
     while (walk_next(&walk, &piece, &samples)) {
-        memcpy(to, piece.data, (size_t)(samples * seg->itemsize));
-        to += samples * seg->itemsize;
+        size_t bytes = (size_t)(samples * seg->itemsize);
+        if (past_caches) copy_streaming(to, piece.data, bytes);
+        else memcpy(to, piece.data, bytes);
+        to += bytes;
     }
+    if (past_caches) copy_streaming_end();
 }
 
 int xs_seg_is_flat(const xs_seg *seg)
