@@ -8,14 +8,25 @@ from typing import Any
 
 from xstream.ops.apply import Sink, apply
 from xstream.ops.basic import Collect, Count, Merge, Pass
+from xstream.ops.deinterleave import Deinterleave
+from xstream.ops.dewindow import Dewindow
+from xstream.ops.energy import Energy
 from xstream.ops.gate import Gate
+from xstream.ops.join import Join
 from xstream.ops.kernel import Kernel
+from xstream.ops.mean import Mean
+from xstream.ops.mean_below import MeanBelow
 from xstream.ops.operator import Operator
-from xstream.ops.rewindow import Dewindow, Rewindow
+from xstream.ops.rewindow import Rewindow
 from xstream.ops.schema import Schema, SchemaLike
-from xstream.ops.statistics import Energy, Mean, MeanBelow, Silence, Stats, Std, StdAbove
+from xstream.ops.select import Select
+from xstream.ops.silence import Silence
+from xstream.ops.stats import Stats
+from xstream.ops.std import Std
+from xstream.ops.std_above import StdAbove
+from xstream.ops.sync import Sync
 from xstream.ops.union import Union
-from xstream.ops.zip import Select, Zip
+from xstream.ops.zip import Zip
 from xstream.query import Query, SinkRef
 
 __all__ = ["Stream"]
@@ -131,6 +142,53 @@ class Stream:
         [[1, 2], [7], [8]]
         """
         return control.then(Gate(), self, name=name)
+
+    def sync(self, *streams: Stream, name: str | None = None) -> Stream:
+        """This is a control stream (keep, start, stop): those ranges of all the streams.
+
+        Requests are served in order, each as soon as every stream covers it. keep=False discards
+        what lies before `stop`, and is what bounds memory.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> asked = q.source(xs.io.iterable([(True, 1, 3), (False, 0, 4)], out=(bool, int, int)))
+        >>> left = q.source(xs.io.array(np.arange(6), window=2))
+        >>> right = q.source(xs.io.array(-np.arange(6), window=3))
+        >>> out = asked.sync(left, right).collect()
+        >>> [tuple(np.asarray(seg).tolist() for seg in row) for row in q.run()[out]]
+        [([1, 2], [-1, -2])]
+        """
+        return self.then(Sync(), *streams, name=name)
+
+    def join(
+        self, other: Stream, on: str | None = None, unique: bool = False, name: str | None = None
+    ) -> Stream:
+        """Pairs of tuples with the same key, a whole number: field `on`, or the first of each.
+
+        `unique` says that a key comes once on each side, so that a pair that has met is forgotten.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> left = q.source(xs.io.iterable([(1, 0.5), (2, 0.25)], out={"time": int, "x": float}))
+        >>> right = q.source(xs.io.iterable([(2, 7), (3, 8)], out={"time": int, "y": int}))
+        >>> out = left.join(right, on="time").collect()
+        >>> q.run()[out]
+        [(2, 0.25, 7)]
+        """
+        return self.then(Join(on, unique), other, name=name)
+
+    def deinterleave(self, channels: int, name: str | None = None) -> tuple[Stream, ...]:
+        """One stream for each channel of a stream of interleaved samples.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> left, right = q.source(xs.io.array(np.arange(6), window=3)).deinterleave(2)
+        >>> a, b = left.rewindow(3).collect(), right.rewindow(3).collect()
+        >>> run = q.run()
+        >>> np.asarray(run[a][0]).tolist(), np.asarray(run[b][0]).tolist()
+        ([0, 2, 4], [1, 3, 5])
+        """
+        return self.query.add(Deinterleave(channels), (self,), name)
 
     def passed(self, name: str | None = None) -> Stream:
         """The same tuples, through an operator that does nothing: for measurements."""

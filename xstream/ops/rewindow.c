@@ -72,30 +72,3 @@ xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush)
     rewindow->flush = flush;
     return &rewindow->op;
 }
-
-/* -- dewindow: the samples that each window adds to those before it ------------------------ */
-
-typedef struct {
-    xs_op op;
-    xs_stretch seen; /* never holds a segment */
-} xs_dewindow;
-
-static int32_t dewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
-{
-    xs_stretch *seen = &((xs_dewindow *)op)->seen;
-    xs_seg *seg = tuple->seg;
-    if (!seg->width) return XS_OK;
-    int32_t status = stretch_check(op, seen, seg);
-    if (status) return status;
-    int64_t from = seen->begun ? seen->last_stop : seg->start, stop = seg_stop(seg);
-    seen->begun = true;
-    seen->last_start = seg->start;
-    if (stop <= from) return XS_OK;
-    seen->last_stop = stop;
-    if (from == seg->start) return XS_FORWARD;
-    return emit_segment(op, 0, xs_seg_subseg(seg, from, stop - from));
-}
-
-static const xs_op_table dewindow_table = {.process = dewindow_process};
-
-xs_op *xs_op_dewindow(xs_plan *plan) { return op_new(plan, sizeof(xs_dewindow), &dewindow_table); }

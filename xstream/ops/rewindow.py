@@ -1,4 +1,4 @@
-"""rewindow: a stream of segments of any widths as windows of one width; dewindow undoes it."""
+"""rewindow: a stream of segments of any widths as windows of one width."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xstream.ops.native import NativePlan, checked
 from xstream.ops.operator import Operator, one_segment, whole_number
 from xstream.ops.schema import Schema
 
-__all__ = ["Dewindow", "Rewindow"]
+__all__ = ["Rewindow"]
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,3 @@ class Rewindow(Operator):
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         return checked(lib.xs_op_rewindow(plan.handle, self.width, self.gap, self.flush))
-
-
-@dataclass(frozen=True)
-class Dewindow(Operator):
-    """What each window adds to those before it: without overlap, ready to be joined."""
-
-    kind = "dewindow"
-
-    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        one_segment(self, inputs[0])
-        return inputs
-
-    def create(
-        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
-    ) -> Any:
-        return checked(lib.xs_op_dewindow(plan.handle))

@@ -1,4 +1,4 @@
-/* zip and union: tuples of several streams put together, in step or as they come. */
+/* zip: one tuple of each stream makes one; a queue per input holds those that are ahead. */
 #include "buffer.h"
 
 typedef struct {
@@ -56,42 +56,4 @@ xs_op *xs_op_zip(xs_plan *plan, int32_t ports)
     zip->backlog = backlog;
     zip->ports = zip->waiting = ports;
     return &zip->op;
-}
-
-/* -- union: each tuple behind the number of its stream ------------------------------------- */
-
-static int32_t union_process(xs_op *op, int32_t port, const xs_slot *tuple)
-{
-    xs_slot tagged[MAX_FIELDS];
-    tagged[0].i = port;
-    memcpy(tagged + 1, tuple, (size_t)op->in_shape[port].fields * sizeof *tuple);
-    return emit(op, 0, tagged);
-}
-
-static const xs_op_table union_table = {.process = union_process};
-
-xs_op *xs_op_union(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &union_table); }
-
-/* -- select: some fields of a tuple, in any order ------------------------------------------- */
-
-typedef struct {
-    xs_op op;
-    int32_t chosen[MAX_FIELDS];
-} xs_select;
-
-static int32_t select_process(xs_op *op, int32_t port, const xs_slot *tuple)
-{
-    const xs_select *select = (xs_select *)op;
-    xs_slot row[MAX_FIELDS];
-    for (int32_t i = 0; i < op->out[0].shape.fields; i++) row[i] = tuple[select->chosen[i]];
-    return emit(op, 0, row);
-}
-
-static const xs_op_table select_table = {.process = select_process};
-
-xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen)
-{
-    xs_select *select = op_new(plan, sizeof *select, &select_table);
-    if (select) memcpy(select->chosen, chosen, (size_t)fields * sizeof *chosen);
-    return select ? &select->op : NULL;
 }

@@ -1,17 +1,16 @@
-"""zip: one tuple of each stream makes one; select takes fields out again."""
+"""zip: one tuple of each stream makes one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from xstream._native import ffi, lib
-from xstream.errors import SchemaError
+from xstream._native import lib
 from xstream.ops.native import NativePlan, checked
 from xstream.ops.operator import Operator
 from xstream.ops.schema import Field, Schema
 
-__all__ = ["Select", "Zip", "side_by_side"]
+__all__ = ["Zip", "side_by_side"]
 
 
 def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
@@ -47,35 +46,3 @@ class Zip(Operator):
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         return checked(lib.xs_op_zip(plan.handle, len(inputs)))
-
-
-@dataclass(frozen=True)
-class Select(Operator):
-    """Some fields of every tuple, in the order in which they are named."""
-
-    kind = "select"
-    names: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return f"select({', '.join(self.names)})"
-
-    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        fields = inputs[0].fields
-        return (Schema(tuple(fields[i] for i in self._positions(inputs[0]))),)
-
-    def _positions(self, schema: Schema) -> list[int]:
-        present = [field.name for field in schema]
-        for name in self.names:
-            if name not in present:
-                raise SchemaError(
-                    f"{self.label}, port 'in': no field is called {name!r} among "
-                    f"{', '.join(present)}"
-                )
-        return [present.index(name) for name in self.names]
-
-    def create(
-        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
-    ) -> Any:
-        positions = ffi.new("int32_t[]", self._positions(inputs[0]))
-        return checked(lib.xs_op_select(plan.handle, len(positions), positions))

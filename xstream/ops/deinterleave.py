@@ -1,0 +1,41 @@
+"""deinterleave: one stream of interleaved samples as one stream for each channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import lib
+from xstream.errors import GraphError
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator, one_segment, whole_number
+from xstream.ops.schema import Field, Schema, Segment
+from xstream.sigseg import Timebase
+
+__all__ = ["Deinterleave"]
+
+
+@dataclass(frozen=True)
+class Deinterleave(Operator):
+    """Sample i of the stream is sample i // channels of output i % channels."""
+
+    kind = "deinterleave"
+    channels: int
+
+    def __post_init__(self) -> None:
+        whole_number(self, "channels", self.channels, least=1)
+        if self.channels > 4096:
+            raise GraphError(f"deinterleave: channels is at most 4096, not {self.channels}")
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        segment = one_segment(self, inputs[0])
+        timebase = segment.timebase
+        if timebase.rate_hz is not None:
+            timebase = Timebase(timebase.rate_hz / self.channels, timebase.start_time)
+        own = Schema((Field(inputs[0].fields[0].name, Segment(segment.dtype, timebase)),))
+        return (own,) * self.channels
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_deinterleave(plan.handle, self.channels))

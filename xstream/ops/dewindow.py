@@ -1,0 +1,29 @@
+"""dewindow: a stream of overlapping windows, seamless again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import lib
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator, one_segment
+from xstream.ops.schema import Schema
+
+__all__ = ["Dewindow"]
+
+
+@dataclass(frozen=True)
+class Dewindow(Operator):
+    """What each window adds to those before it: without overlap, ready to be joined."""
+
+    kind = "dewindow"
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        one_segment(self, inputs[0])
+        return inputs
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return checked(lib.xs_op_dewindow(plan.handle))

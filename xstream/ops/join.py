@@ -1,0 +1,54 @@
+"""join: a symmetric hash join on timestamps, kept for comparison with `sync`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xstream._native import lib
+from xstream.errors import SchemaError
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.operator import Operator
+from xstream.ops.schema import Scalar, Schema
+from xstream.ops.zip import side_by_side
+
+__all__ = ["Join"]
+
+
+@dataclass(frozen=True)
+class Join(Operator):
+    """Pairs of tuples with the same key: the key, then the other fields of both sides.
+
+    Both sides are kept for ever, as in the paper (section IV.B.4), unless `unique` says that a key
+    comes once on each side: then a pair that has met is forgotten.
+    """
+
+    kind = "join"
+    ports = ("left", "right")
+    on: str | None = None
+    unique: bool = False
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        left, right = (self._key(schema, port) for port, schema in enumerate(inputs))
+        key, rest = inputs[0].fields[left], inputs[0].fields[:left] + inputs[0].fields[left + 1 :]
+        others = inputs[1].fields[:right] + inputs[1].fields[right + 1 :]
+        parts = [Schema((key, *rest)), *([Schema(others)] if others else [])]
+        return (side_by_side(tuple(parts)),)
+
+    def _key(self, schema: Schema, port: int) -> int:
+        """Which field is the key."""
+        names = [field.name for field in schema]
+        position = 0 if self.on is None else names.index(self.on) if self.on in names else None
+        if position is None or schema.types[position] != Scalar("int64"):
+            what = "first field" if self.on is None else f"field {self.on!r}"
+            raise SchemaError(
+                f"join, port {self.ports[port]!r}: needs a whole number as {what}, and carries "
+                f"{schema}"
+            )
+        return position
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        left, right = (self._key(schema, port) for port, schema in enumerate(inputs))
+        return checked(lib.xs_op_join(plan.handle, left, right, self.unique))

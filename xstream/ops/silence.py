@@ -1,0 +1,32 @@
+"""silence: which windows of a recording are not silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xstream.ops._kernels import statistics as kernels
+from xstream.ops.kernel import Kernel
+from xstream.ops.operator import finite_number
+from xstream.ops.schema import Schema
+from xstream.ops.window_kernel import WindowKernel
+
+__all__ = ["Silence"]
+
+
+@dataclass(frozen=True)
+class Silence(WindowKernel):
+    """The silence detector of SILENCEFILTER: (keep, start, stop) of each window.
+
+    `keep` says that the window is not silent: its standard deviation is above gamma. The ranges are
+    what `gate` and `sync` take; those of silent windows let them forget.
+    """
+
+    kind = "silence"
+    how = "iterate"
+    gamma: float
+
+    def __post_init__(self) -> None:
+        finite_number(self, "gamma", self.gamma)
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return kernels.silence

@@ -1,0 +1,28 @@
+"""std_above: windows that are loud enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xstream.ops._kernels import statistics as kernels
+from xstream.ops.kernel import Kernel
+from xstream.ops.operator import finite_number
+from xstream.ops.schema import Schema
+from xstream.ops.window_kernel import WindowKernel
+
+__all__ = ["StdAbove"]
+
+
+@dataclass(frozen=True)
+class StdAbove(WindowKernel):
+    """Windows whose standard deviation is above alpha: the first filter of STATFILTER."""
+
+    kind = "std_above"
+    how = "filter"
+    alpha: float
+
+    def __post_init__(self) -> None:
+        finite_number(self, "alpha", self.alpha)
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return kernels.std_above

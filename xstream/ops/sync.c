@@ -1,0 +1,132 @@
+/* sync: the same time ranges out of several streams. A control stream asks for ranges, in order;
+ * the streams are buffered by appending until all of them cover the range that is next
+ * (XStream, section III.A; DETECTAUDIO). */
+#include "buffer.h"
+
+typedef struct {
+    xs_stretch stretch;
+    int64_t first; /* where the stream began */
+    int64_t itemsize;
+} xs_sync_stream;
+
+typedef struct {
+    xs_op op;
+    xs_sync_stream *stream;
+    int32_t streams;
+    xs_backlog requests;
+    int64_t discarded; /* nothing before it is kept */
+} xs_sync;
+
+enum { KEEP, START, STOP };
+
+/* Trims a stream only when at least half of it goes: a trim may copy what is left. */
+static int32_t discard(xs_sync *sync, int64_t stop)
+{
+    if (stop <= sync->discarded) return XS_OK;
+    sync->discarded = stop;
+    int32_t status = XS_OK;
+    for (int32_t i = 0; i < sync->streams && !status; i++) {
+        xs_stretch *stretch = &sync->stream[i].stretch;
+        xs_seg *seg = stretch->seg;
+        if (seg && stop >= seg->start + seg->width / 2) status = stretch_trim(&sync->op, stretch, stop);
+    }
+    return status;
+}
+
+/* XS_WAIT: a stream does not reach the end of the range yet. */
+static int32_t check_request(xs_sync *sync, const xs_slot *request)
+{
+    long long start = request[START].i, stop = request[STOP].i;
+    if (start < sync->discarded)
+        return op_fail(&sync->op, "start %lld of [%lld, %lld) has been discarded: nothing before "
+                       "%lld is kept", start, start, stop, (long long)sync->discarded);
+    int32_t status = XS_OK;
+    for (int32_t i = 0; i < sync->streams; i++) {
+        const xs_sync_stream *stream = &sync->stream[i];
+        if (stream->stretch.begun && start < stream->first)
+            return op_fail(&sync->op, "start %lld of [%lld, %lld) lies before the first sample of "
+                           "stream %d, %lld", start, start, stop, i, (long long)stream->first);
+        if (!stream->stretch.begun || stream->stretch.last_stop < stop) status = XS_WAIT;
+    }
+    return status;
+}
+
+static int32_t emit_range(xs_sync *sync, int64_t start, int64_t width)
+{
+    xs_slot tuple[MAX_FIELDS];
+    int32_t cut = 0, status = XS_OK;
+    for (; cut < sync->streams; cut++) {
+        const xs_sync_stream *stream = &sync->stream[cut];
+        tuple[cut].seg = width ? xs_seg_subseg(stream->stretch.seg, start, width)
+                               : xs_seg_new(sync->op.plan->manager, start, 0, stream->itemsize);
+        if (!tuple[cut].seg) break;
+    }
+    status = cut == sync->streams ? emit(&sync->op, 0, tuple) : op_out_of_memory(&sync->op);
+    while (cut) xs_seg_drop(tuple[--cut].seg);
+    return status;
+}
+
+static int32_t serve(xs_sync *sync)
+{
+    const xs_shape *shape = &sync->op.in_shape[0];
+    while (sync->requests.length) {
+        const xs_slot *request = backlog_front(&sync->requests, shape);
+        int64_t start = request[START].i, stop = request[STOP].i;
+        int32_t status;
+        if (request[KEEP].i) {
+            status = check_request(sync, request);
+            if (status == XS_WAIT) return XS_OK;
+            if (!status) status = emit_range(sync, start, stop - start);
+        } else {
+            status = discard(sync, stop);
+        }
+        if (status) return status;
+        backlog_pop(&sync->requests, shape);
+    }
+    return XS_OK;
+}
+
+static int32_t sync_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_sync *sync = (xs_sync *)op;
+    int32_t status;
+    if (port == 0) {
+        if (tuple[STOP].i < tuple[START].i)
+            return op_fail(op, "a range stops at %lld, before its start at %lld",
+                           (long long)tuple[STOP].i, (long long)tuple[START].i);
+        status = backlog_push(op, &sync->requests, tuple, &op->in_shape[0]);
+    } else {
+        xs_sync_stream *stream = &sync->stream[port - 1];
+        if (!tuple->seg->width) return XS_OK;
+        if (!stream->stretch.begun) {
+            stream->first = tuple->seg->start;
+            stream->itemsize = tuple->seg->itemsize;
+        }
+        status = stretch_add(op, &stream->stretch, tuple->seg, sync->discarded);
+    }
+    return status ? status : serve(sync);
+}
+
+static void sync_destroy(xs_op *op)
+{
+    xs_sync *sync = (xs_sync *)op;
+    for (int32_t i = 0; i < sync->streams; i++) stretch_drop(&sync->stream[i].stretch);
+    free(sync->stream);
+    free(sync->requests.rows); /* control tuples carry no segments */
+}
+
+static const xs_op_table sync_table = {.process = sync_process, .destroy = sync_destroy};
+
+xs_op *xs_op_sync(xs_plan *plan, int32_t streams)
+{
+    xs_sync_stream *stream = calloc((size_t)streams, sizeof *stream);
+    xs_sync *sync = stream ? op_new(plan, sizeof *sync, &sync_table) : NULL;
+    if (!sync) {
+        free(stream);
+        return NULL;
+    }
+    sync->stream = stream;
+    sync->streams = streams;
+    sync->discarded = INT64_MIN;
+    return &sync->op;
+}

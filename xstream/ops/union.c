@@ -1,0 +1,14 @@
+/* union: tuples of several streams as they come, each behind the number of its stream. */
+#include "engine.h"
+
+static int32_t union_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_slot tagged[MAX_FIELDS];
+    tagged[0].i = port;
+    memcpy(tagged + 1, tuple, (size_t)op->in_shape[port].fields * sizeof *tuple);
+    return emit(op, 0, tagged);
+}
+
+static const xs_op_table union_table = {.process = union_process};
+
+xs_op *xs_op_union(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &union_table); }
