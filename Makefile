@@ -37,8 +37,8 @@ asan: install ## the signal-segment tests under AddressSanitizer and UBSan
 demo: install ## the main job, in the terminal
 	@$(BIN)/python examples/demo.py
 
-bench: install ## benchmarks, with the figure each one must reach
-	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider
+bench: install ## benchmarks, with the figure each one must reach; ONLY=append runs those
+	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)")
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .
