@@ -130,9 +130,7 @@ def main() -> None:
     console.print(f"tone found    {found}", highlight=False)
     assert all(outcome.detected == shown.detected for outcome in outcomes.values())
 
-    console.print(
-        "\nThe same under each memory manager, and the MB that it copied to pass, append, ..."
-    )
+    console.print("\nThe same under each memory manager, and the MB copied, by reason:")
     console.print(comparison(outcomes))
     pinned = outcomes["refcount-realloc"].stats.pinned_copies
     console.print(
