@@ -61,3 +61,44 @@ def generate(
         f"{out}: {totals['rows']:,} rows, {totals['reports']:,} position reports, "
         f"{totals['queries']:,} queries, {totals['vehicles']:,} vehicles"
     )
+
+
+@app.command()
+def describe(
+    directory: Annotated[Path, typer.Argument(help="A directory made by `generate`.")],
+    xway: Annotated[int, typer.Option(help="The expressway to describe.")] = 0,
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the pictures; DIRECTORY/describe.html.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare all files with their checksums first.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, write no picture.")] = False,
+) -> None:
+    """Count what an expressway's stream contains, beside the papers' figures, and draw it."""
+    import json
+
+    from linearroad.describe.measure import check_files, measure_expressway
+    from linearroad.manifest import read_manifest
+
+    manifest = read_manifest(directory)
+    if check:
+        typer.echo(f"{check_files(directory, manifest)} files match their checksums", err=True)
+    figures = measure_expressway(directory, manifest, xway)
+    if as_json:
+        typer.echo(json.dumps(figures.as_dict(), indent=1))
+        return
+    from linearroad.describe.report import rows_beside_paper, write_page
+
+    typer.echo(f"{'expressway ' + str(xway):<28}{'here':>20}{'papers, 180 min':>26}")
+    for name, here, paper in rows_beside_paper(figures):
+        typer.echo(f"{name:<28}{here:>20}{paper:>26}")
+    speeds = ", ".join(f"{lane}: {mph}" for lane, mph in enumerate(figures.lane_speeds_mph))
+    typer.echo(f"mean speed by lane, mph     {speeds}")
+    typer.echo(
+        f"on the road at the end      {figures.on_road_at_end:,}; "
+        f"at most {figures.busiest_segment_vehicles} vehicles in one segment and minute"
+    )
+    page = html or directory / "describe.html"
+    write_page(page, figures, manifest["simulated"][xway]["accidents"])
+    typer.echo(f"pictures: {page}")

@@ -129,7 +129,7 @@ def obstacle(lane, segment):
 @njit(cache=True)
 def move_lane(road, t, d, lane, out, row):
     """Report and move everyone in a lane, foremost first; returns the next free row of `out`."""
-    cars, order, count = road.cars, road.order[d, lane], road.count[d, lane]
+    cars, order, count = road.cars, road.order[d, lane], road.counts[d, lane]
     ramp = lane == 0 or lane == 4
     leader, leader_segment = -1, -1
     old_x, old_v, new_x = NOBODY_FT, 0.0, NOBODY_FT
@@ -170,7 +170,7 @@ def move_lane(road, t, d, lane, out, row):
             cars[slot].exit_at = min(cars[slot].exit_at + 1, SEGMENTS - 1)
         order[write] = slot
         write += 1
-    road.count[d, lane] = write
+    road.counts[d, lane] = write
     return row
 
 

@@ -80,7 +80,7 @@ class Road(NamedTuple):
     spare: np.ndarray  # as large as cars: room for gather()
     free: np.ndarray  # a stack of unused slots
     order: np.ndarray  # [dir, lane, place]: slots, foremost first
-    count: np.ndarray  # [dir, lane]
+    counts: np.ndarray  # [dir, lane]
     movers: np.ndarray  # room for the places in a lane of those who change to another
     fresh: np.ndarray  # room for the slots of those who come into a lane
 
@@ -160,7 +160,7 @@ def gather(road):
     n = 0
     for d in range(2):
         for lane in range(5):
-            for i in range(road.count[d, lane]):
+            for i in range(road.counts[d, lane]):
                 spare[n] = cars[road.order[d, lane, i]]
                 # Until all are copied, the place of a slot's old number holds the new one.
                 cars[road.order[d, lane, i]].moved_to = n

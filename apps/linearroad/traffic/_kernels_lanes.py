@@ -155,7 +155,7 @@ def motive(cars, accidents, t, d, lane, to, slot, blocked, to_blocked):
         return FORBIDDEN
     if to_blocked and wreck_ahead(accidents, d, to, x) >= 0.0:
         return FORBIDDEN
-    if cars[slot].v > STUCK_FTPS and (t // 2 + cars[slot].trip) % 3 != 0:
+    if cars[slot].v > STUCK_FTPS and (t // 2 + cars[slot].trip) % 5 != 0:
         return FORBIDDEN
     if t - cars[slot].changed_at < SECONDS_BETWEEN_CHANGES:
         return FORBIDDEN
@@ -179,8 +179,8 @@ def urgent(cars, lane, to, slot):
 def change_lanes(road, t, d, lane, to):
     """Everyone in `lane` who must or wants to go to the lane `to`, foremost first."""
     cars, fresh = road.cars, road.fresh
-    order, count = road.order[d, lane], road.count[d, lane]
-    target, target_count = road.order[d, to], road.count[d, to]
+    order, count = road.order[d, lane], road.counts[d, lane]
+    target, target_count = road.order[d, to], road.counts[d, to]
     blocked = lane > 0 and to < 4 and any_wreck(road.accidents, d, lane)
     to_blocked = lane > 0 and to < 4 and any_wreck(road.accidents, d, to)
     bonus = RAMP_LANE_MALUS if lane == 1 else (-RAMP_LANE_MALUS if to == 1 else 0.0)
@@ -215,9 +215,9 @@ def change_lanes(road, t, d, lane, to):
             n += 1
     if n > 0:
         leave_lane(order, count, road.movers, n)
-        road.count[d, lane] -= n
+        road.counts[d, lane] -= n
         insert(cars, target, target_count, fresh, n)
-        road.count[d, to] += n
+        road.counts[d, to] += n
 
 
 @njit(cache=True)

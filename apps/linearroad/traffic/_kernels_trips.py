@@ -120,8 +120,8 @@ def fill_ramps(road, key, t, d):
         road.waiting_head[d, place] = road.waiting_next[trip]
         road.fresh[n] = place_on_ramp(road, key, t, trip, x, room)
         n += 1
-    insert(road.cars, road.order[d, 0], road.count[d, 0], road.fresh, n)
-    road.count[d, 0] += n
+    insert(road.cars, road.order[d, 0], road.counts[d, 0], road.fresh, n)
+    road.counts[d, 0] += n
 
 
 @njit(cache=True)
@@ -129,7 +129,7 @@ def find_pair(road, d, lane, x, reach, spacing):
     """The place in the lane of the pair nearest to x that is close enough together; or -1."""
     cars, order = road.cars, road.order[d, lane]
     best, best_distance = -1, reach
-    for i in range(road.count[d, lane] - 1):
+    for i in range(road.counts[d, lane] - 1):
         front = order[i]
         distance = abs(cars[front].x - x)
         if distance >= best_distance:

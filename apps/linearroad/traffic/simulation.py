@@ -119,7 +119,7 @@ class Expressway:
             spare=np.zeros(SLOTS, k.CAR),
             free=np.arange(SLOTS - 1, -1, -1, dtype=np.int32),
             order=np.zeros((2, 5, SLOTS // 4), np.int32),
-            count=np.zeros((2, 5), np.int64),
+            counts=np.zeros((2, 5), np.int64),
             movers=np.zeros(SLOTS // 4, np.int32),
             fresh=np.zeros(SLOTS // 4, np.int32),
             ramp_tail=by_ramp(np.float64, k.NOBODY_FT),
@@ -153,7 +153,7 @@ class Expressway:
     @property
     def on_road(self) -> int:
         """Vehicles on the expressway and its ramps."""
-        return int(self.road.count.sum())
+        return int(self.road.counts.sum())
 
     @property
     def waiting(self) -> int:

@@ -1,0 +1,1 @@
+"""What a generated directory contains, in figures and pictures."""
