@@ -10,6 +10,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.query        declares a graph and checks it; stream and run stand beside it
     xstream.io           sources and sinks
     xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
+    xstream.bench        the paper's benchmarks, and the same work on other engines
     xstream.report       pages
     xstream.cli          the command line
 
@@ -40,7 +41,7 @@ from xstream.errors import (
 
 if TYPE_CHECKING:
     from xstream import io as io
-    from xstream.ops._numba import grow
+    from xstream.ops._numba import array_at, grow
     from xstream.ops.kernel import Kernel, kernel
     from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
     from xstream.query import Query
@@ -67,6 +68,7 @@ _LAZY = {
     "memory_manager": "xstream.sigseg",
     "Kernel": "xstream.ops.kernel",
     "kernel": "xstream.ops.kernel",
+    "array_at": "xstream.ops._numba",
     "grow": "xstream.ops._numba",
     "Out": "xstream.ops.schema",
     "Scalar": "xstream.ops.schema",
@@ -111,6 +113,7 @@ __all__ = [
     "Timebase",
     "TimebaseError",
     "XStreamError",
+    "array_at",
     "grow",
     "io",
     "kernel",

@@ -75,6 +75,28 @@ call_grow = _caller(2)
 call_allocate = _caller(4)
 
 
+# -- memory that the caller keeps alive --------------------------------------------------------
+
+
+def array_at(address: int, length: int, dtype: Any) -> Any:
+    """`length` items at an address, for kernels whose arguments are tables of arrays.
+
+    Nothing checks that the memory is there: whoever passed the address keeps it.
+    """
+    import ctypes
+
+    size = np.dtype(dtype).itemsize * int(length)
+    return np.frombuffer((ctypes.c_char * size).from_address(int(address)), dtype)
+
+
+@overload(array_at)
+def _array_at(address, length, dtype):
+    def implementation(address, length, dtype):
+        return as_readonly(carray(address_as_pointer(address), (length,), dtype))
+
+    return implementation
+
+
 # -- state that grows --------------------------------------------------------------------------
 
 
