@@ -190,18 +190,6 @@ class Stream:
         """
         return self.query.add(Deinterleave(channels), (self,), name)
 
-    def select(self, *fields: str, name: str | None = None) -> Stream:
-        """Only these fields of each tuple, in this order.
-
-        >>> import xstream as xs
-        >>> q = xs.Query()
-        >>> src = q.source(xs.io.iterable([(1, 0.5)], out={"n": int, "x": float}))
-        >>> out = src.select("x", "n").collect()
-        >>> q.run()[out]
-        [(0.5, 1)]
-        """
-        return self.then(Select(fields), name=name)
-
     def passed(self, name: str | None = None) -> Stream:
         """The same tuples, through an operator that does nothing: for measurements."""
         return self.then(Pass(), name=name)

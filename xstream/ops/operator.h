@@ -35,7 +35,6 @@ typedef struct {
 /* Operators of the core. Each constructor adds one to the plan and returns it; NULL without memory.
  * Input ports and output ports get their shapes afterwards (xs_plan_shape_in, xs_plan_shape_out). */
 xs_op *xs_op_pass(xs_plan *plan);
-xs_op *xs_op_select(xs_plan *plan, const int32_t *fields, int32_t count); /* fields by number */
 xs_op *xs_op_count(xs_plan *plan);
 xs_op *xs_op_collect(xs_plan *plan);
 

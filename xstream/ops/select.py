@@ -1,4 +1,4 @@
-"""`select`: some fields of a tuple, by name, in any order."""
+"""select: some fields of every tuple."""
 
 from __future__ import annotations
 
@@ -16,26 +16,31 @@ __all__ = ["Select"]
 
 @dataclass(frozen=True)
 class Select(Operator):
-    """Passes on the named fields; segments by reference."""
+    """Some fields of every tuple, in the order in which they are named."""
 
     kind = "select"
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
 
     @property
     def label(self) -> str:
         return f"select({', '.join(self.names)})"
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        fields = {field.name: field for field in inputs[0]}
+        fields = inputs[0].fields
+        return (Schema(tuple(fields[i] for i in self._positions(inputs[0]))),)
+
+    def _positions(self, schema: Schema) -> list[int]:
+        present = [field.name for field in schema]
         for name in self.names:
-            if name not in fields:
-                known = ", ".join(fields)
-                raise SchemaError(f"{self.label}, port 'in': no field {name!r} among {known}")
-        return (Schema(tuple(fields[name] for name in self.names)),)
+            if name not in present:
+                raise SchemaError(
+                    f"{self.label}, port 'in': no field is called {name!r} among "
+                    f"{', '.join(present)}"
+                )
+        return [present.index(name) for name in self.names]
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        order = [field.name for field in inputs[0]]
-        places = ffi.new("int32_t[]", [order.index(name) for name in self.names])
-        return checked(lib.xs_op_select(plan.handle, places, len(self.names)))
+        positions = ffi.new("int32_t[]", self._positions(inputs[0]))
+        return checked(lib.xs_op_select(plan.handle, len(positions), positions))
