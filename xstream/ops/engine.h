@@ -8,11 +8,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-enum {
-    MAX_FIELDS = 64,
-    /* Direct calls nest this deep; beyond it a tuple waits in a queue, so stacks stay small. */
-    MAX_DEPTH = 1024,
-};
+enum { MAX_FIELDS = 64 };
 
 typedef struct {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
@@ -66,10 +62,11 @@ struct xs_op {
 };
 
 struct xs_plan {
-    bool slow_pass; /* copies on every pass, or this round is timed */
-    int32_t depth;
+    bool slow_pass; /* any of the next three */
     bool copies;    /* copy-always: handing a segment over copies it */
-    bool timed;
+    bool timed;     /* this round is */
+    bool spilled;   /* the stack ran short: tuples of direct edges wait, and none may overtake them */
+    uintptr_t stack_floor; /* direct calls nest down to here */
     int64_t child_ns;
     xs_manager *manager;
     xs_op **op;
@@ -77,11 +74,16 @@ struct xs_plan {
     const struct xs_scheduler *scheduler;
     int64_t tuple_burst; /* 0: no rate control */
     int64_t slice_ns, choices;
+    int64_t deadline_ns, looked_ns; /* when to go back to Python; when the clock was last read */
+    int32_t until_look, look_every; /* tuples */
+    bool overdue;
     xs_queue *ready_queue_head, *ready_queue_tail; /* least recently dequeued first */
     xs_op *ready_op_head, *ready_op_tail;          /* least recently processed first */
     int64_t queue_bytes, queue_bytes_peak;
     _Atomic int32_t stop;
-    xs_op **order;    /* sources first, every operator after those that feed it */
+    xs_op **order;    /* every operator after those that feed it */
+    xs_op **source;
+    int32_t sources;
     int32_t finished; /* how many of them have been told the end */
     bool admitting, sources_ended, waiting;
     /* The first failure: who, where, on what. */
@@ -107,7 +109,15 @@ int64_t engine_now_ns(void);
 static inline void plan_sample_timing(xs_plan *plan)
 {
     plan->timed = (plan->choices++ & 63) == 0;
-    plan->slow_pass = plan->timed || plan->copies;
+    plan->slow_pass = plan->timed || plan->copies || plan->spilled;
+}
+
+/* Is it time to go back to Python? The clock is read now and then, the more often the longer tuples
+ * take. */
+bool plan_look_up(xs_plan *plan);
+static inline bool plan_overdue(xs_plan *plan)
+{
+    return unlikely(--plan->until_look <= 0) ? plan_look_up(plan) : plan->overdue;
 }
 
 /* op.c */

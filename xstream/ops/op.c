@@ -79,31 +79,66 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
-/* What cannot simply be called: queued edges, very deep calls, copies on passing, timed tuples. */
+/* Segments as copy-always hands them over: each a copy, in place of what `own` held before. */
+static bool tuple_copied(xs_slot *own, const xs_slot *from, const xs_shape *shape)
+{
+    bool in_place = own == from;
+    if (!in_place) memcpy(own, from, (size_t)shape->fields * sizeof *own);
+    for (uint64_t left = shape->segments; left; left &= left - 1) {
+        int field = __builtin_ctzll(left);
+        xs_seg *copy = xs_seg_share(from[field].seg);
+        if (!copy) {
+            if (!in_place) tuple_drop(own, shape->segments & ((1ull << field) - 1));
+            return false;
+        }
+        if (in_place) xs_seg_drop(own[field].seg);
+        own[field].seg = copy;
+    }
+    return true;
+}
+
+static bool stack_is_short(const xs_plan *plan)
+{
+    return (uintptr_t)__builtin_frame_address(0) < plan->stack_floor;
+}
+
+/* What cannot simply be called: queued edges, deep calls, copies on passing, timed tuples. Here too
+ * forwarded tuples go along a chain in a loop. */
 static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
-    xs_op *to = edge->to;
-    xs_plan *plan = to->plan;
-    if (!edge->direct || plan->depth >= MAX_DEPTH) return queue_push(edge->queue, tuple, shape);
+    xs_plan *plan = edge->to->plan;
     xs_slot own[MAX_FIELDS];
-    if (plan->copies && shape->segments) {
-        memcpy(own, tuple, (size_t)shape->fields * sizeof *tuple);
-        for (uint64_t left = shape->segments; left; left &= left - 1) {
-            int field = __builtin_ctzll(left);
-            own[field].seg = xs_seg_share(tuple[field].seg);
-            if (own[field].seg) continue;
-            tuple_drop(own, shape->segments & ((1ull << field) - 1));
-            return op_out_of_memory(to);
+    int32_t status;
+    for (;;) {
+        xs_op *to = edge->to;
+        if (!edge->direct || stack_is_short(plan) || (plan->spilled && edge->queue->length)) {
+            if (edge->direct) plan->spilled = plan->slow_pass = true;
+            status = queue_push(edge->queue, tuple, shape);
+            break;
         }
-        tuple = own;
+        if (plan->copies && shape->segments) {
+            if (!tuple_copied(own, tuple, shape)) {
+                op_out_of_memory(to);
+                status = pass_failed(to, edge->port, tuple);
+                break;
+            }
+            tuple = own;
+        }
+        op_counts(to, tuple);
+        status = plan->timed ? process_timed(to, edge->port, tuple)
+                             : to->process(to, edge->port, tuple);
+        if (status != XS_FORWARD) {
+            if (status) status = pass_failed(to, edge->port, tuple);
+            break;
+        }
+        const xs_out *out = &to->out[0];
+        if (out->edges != 1) {
+            status = emit(to, 0, tuple);
+            break;
+        }
+        to->emitted++;
+        edge = out->edge;
     }
-    op_counts(to, tuple);
-    plan->depth++;
-    int32_t status = plan->timed ? process_timed(to, edge->port, tuple)
-                                 : to->process(to, edge->port, tuple);
-    if (status == XS_FORWARD) status = emit(to, 0, tuple);
-    else if (status) status = pass_failed(to, edge->port, tuple);
-    plan->depth--;
     if (tuple == own) tuple_drop(own, shape->segments);
     return status;
 }
@@ -114,25 +149,17 @@ int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
     xs_op *to = edge->to;
     xs_plan *plan = to->plan;
     int32_t port = edge->port;
-    if (unlikely(!edge->direct || plan->slow_pass || plan->depth >= MAX_DEPTH))
+    if (unlikely(!edge->direct || plan->slow_pass || stack_is_short(plan)))
         return pass_slowly(edge, tuple, shape);
-    plan->depth++;
-    int32_t status;
     for (;;) {
         op_counts(to, tuple);
-        status = to->process(to, port, tuple);
-        if (status != XS_FORWARD) break;
-        if (unlikely(!to->only)) {
-            status = emit(to, 0, tuple);
-            plan->depth--;
-            return status;
-        }
+        int32_t status = to->process(to, port, tuple);
+        if (status != XS_FORWARD) return likely(!status) ? XS_OK : pass_failed(to, port, tuple);
+        if (unlikely(!to->only || plan->slow_pass)) return emit(to, 0, tuple);
         to->emitted++;
         port = to->only_port;
         to = to->only;
     }
-    plan->depth--;
-    return likely(!status) ? XS_OK : pass_failed(to, port, tuple);
 }
 
 int32_t xs_emit(xs_op *op, int32_t port, const xs_slot *tuple) { return emit(op, port, tuple); }

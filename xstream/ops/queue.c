@@ -73,8 +73,10 @@ int32_t op_run_waiting(xs_op *op)
         for (int64_t waiting = queue->length; waiting; waiting--) {
             int32_t status = queue_run_one(queue);
             if (status) return status;
+            if (plan_overdue(op->plan)) goto look_up;
         }
     }
+look_up:
     for (int32_t port = 0; port < op->ins; port++) /* a cycle may have brought more */
         if (op->in[port].length) queue_mark_ready(&op->in[port]);
     return XS_OK;
@@ -96,17 +98,24 @@ static void row_added(xs_queue *queue)
     if (queue->length == 1) queue_mark_ready(queue);
 }
 
+/* Whoever was to get the tuple is the one to name. */
+static int32_t push_failed(xs_queue *queue, const xs_slot *tuple)
+{
+    op_out_of_memory(queue->op);
+    return pass_failed(queue->op, queue->port, tuple);
+}
+
 int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
 {
     xs_slot *row = row_behind(queue, shape->fields);
-    if (!row) return op_out_of_memory(queue->op);
+    if (!row) return push_failed(queue, tuple);
     for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
     for (uint64_t left = shape->segments; left; left &= left - 1) {
         int field = __builtin_ctzll(left);
         row[field].seg = xs_seg_share(tuple[field].seg);
         if (row[field].seg) continue;
         tuple_drop(row, shape->segments & ((1ull << field) - 1));
-        return op_out_of_memory(queue->op);
+        return push_failed(queue, tuple);
     }
     row_added(queue);
     return XS_OK;
@@ -117,8 +126,9 @@ int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple)
     const xs_shape *shape = &queue->op->in_shape[queue->port];
     xs_slot *row = row_behind(queue, shape->fields);
     if (!row) {
+        push_failed(queue, tuple);
         tuple_drop(tuple, shape->segments);
-        return op_out_of_memory(queue->op);
+        return XS_FAILED;
     }
     for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
     row_added(queue);

@@ -17,6 +17,7 @@ static int32_t step(xs_plan *plan)
         int64_t now = engine_now_ns();
         if (!deadline) {
             deadline = now + plan->slice_ns;
+            if (deadline > plan->deadline_ns) deadline = plan->deadline_ns;
             until_look = FIRST_LOOK;
         } else if (now >= deadline) {
             break;

@@ -1,9 +1,15 @@
 /* Plans: building one, preparing it for a scheduler, and the loop with rate control around it. */
+#define _GNU_SOURCE /* pthread_getattr_np */
+#include <pthread.h>
 #include <time.h>
 
 #include "schedulers.h"
 
-enum { NAP_NS = 20000 }; /* how long to sleep while every source waits for its next tuple */
+enum {
+    NAP_NS = 20000, /* how long to sleep while every source waits for its next tuple */
+    LOOK_EVERY_MAX = 32,
+    NEST_BYTES = 4 << 20, /* of stack that direct calls may take; half of it where it is small */
+};
 
 xs_plan *xs_plan_new(xs_manager *manager)
 {
@@ -30,6 +36,7 @@ void xs_plan_free(xs_plan *plan)
     if (plan->failed_op) tuple_drop(plan->failed_tuple, plan->failed_segments);
     xs_manager *manager = plan->manager;
     free(plan->order);
+    free(plan->source);
     free(plan->op);
     free(plan);
     xs_manager_drop(manager);
@@ -98,8 +105,11 @@ static int32_t search(xs_plan *plan, bool direct)
     plan->order = malloc(((size_t)plan->ops + 1) * sizeof *plan->order);
     int32_t status = color && path && plan->order ? XS_OK : XS_FAILED;
     int32_t place = plan->ops;
-    for (int32_t i = plan->ops - 1; status == XS_OK && i >= 0; i--) {
-        if (color[i]) continue;
+    /* From the sources first: a cycle is then closed by the edge that comes back to where the
+     * stream entered it. */
+    for (int32_t visit = 2 * plan->ops - 1; status == XS_OK && visit >= 0; visit--) {
+        int32_t i = visit % plan->ops;
+        if (color[i] || (visit >= plan->ops && plan->op[i]->ins)) continue;
         int32_t depth = 0;
         path[0] = (xs_visit){.op = plan->op[i]};
         color[i] = ON_PATH;
@@ -133,13 +143,12 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     plan->slice_ns = slice_ns;
     plan->admitting = true;
     plan->slow_pass = plan->copies;
-    if (search(plan, plan->scheduler->direct)) return XS_FAILED;
+    plan->source = malloc(((size_t)plan->ops + 1) * sizeof *plan->source);
+    if (!plan->source || search(plan, plan->scheduler->direct)) return XS_FAILED;
     for (int32_t i = 0; i < plan->ops; i++) {
         xs_op *op = plan->op[i];
-        if (!op->table->produce) {
-            op->ended = true;
-            continue;
-        }
+        if (!op->table->produce) continue;
+        plan->source[plan->sources++] = op;
         /* Without rate control whatever has arrived waits in the queues. */
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
@@ -154,12 +163,40 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     return XS_OK;
 }
 
+bool plan_look_up(xs_plan *plan)
+{
+    int64_t now = engine_now_ns(), spent = now - plan->looked_ns;
+    if (spent > 1000000) plan->look_every = plan->look_every > 8 ? plan->look_every / 8 : 1;
+    else if (spent < 100000 && plan->look_every < LOOK_EVERY_MAX) plan->look_every *= 2;
+    plan->until_look = plan->look_every;
+    plan->looked_ns = now;
+    return plan->overdue = now > plan->deadline_ns;
+}
+
+/* How far down direct calls may nest in this thread: the rest is for what operators call. */
+static uintptr_t stack_floor(void)
+{
+    static _Thread_local uintptr_t end;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+#ifdef __linux__
+    pthread_attr_t attributes;
+    if (!end && !pthread_getattr_np(pthread_self(), &attributes)) {
+        void *lowest;
+        size_t size;
+        if (!pthread_attr_getstack(&attributes, &lowest, &size)) end = (uintptr_t)lowest;
+        pthread_attr_destroy(&attributes);
+    }
+#endif
+    uintptr_t room = end && end < here ? (here - end) / 2 : NEST_BYTES / 32;
+    return here - (room < NEST_BYTES ? room : NEST_BYTES);
+}
+
 /* Lets one source in: at most `burst` tuples, or as many as there are within the budget. */
-static int32_t admit_from(xs_op *source, int64_t burst, int64_t deadline)
+static int32_t admit_from(xs_op *source, int64_t burst)
 {
     xs_plan *plan = source->plan;
     for (int64_t admitted = 0; !burst || admitted < burst; admitted++) {
-        if ((admitted & 15) == 15 && engine_now_ns() > deadline) return XS_OK;
+        if (admitted && plan_overdue(plan)) return XS_OK;
         if (atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_END;
         plan_sample_timing(plan);
         int64_t begin = plan->timed ? engine_now_ns() : 0;
@@ -176,13 +213,13 @@ static int32_t admit_from(xs_op *source, int64_t burst, int64_t deadline)
 }
 
 /* XS_OK: somebody has more; XS_WAIT: all that have more wait; XS_END: none has. */
-static int32_t admit(xs_plan *plan, int64_t deadline)
+static int32_t admit(xs_plan *plan)
 {
     int32_t overall = XS_END;
-    for (int32_t i = 0; i < plan->ops; i++) {
-        xs_op *op = plan->op[i];
+    for (int32_t i = 0; i < plan->sources; i++) {
+        xs_op *op = plan->source[i];
         if (op->ended) continue;
-        int32_t status = admit_from(op, plan->tuple_burst, deadline);
+        int32_t status = admit_from(op, plan->tuple_burst);
         if (status == XS_FAILED) {
             if (!plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
             return status;
@@ -203,30 +240,35 @@ static int32_t finish_next(xs_plan *plan)
     return status;
 }
 
-static int32_t drain(xs_plan *plan, int64_t deadline)
+static int32_t drain(xs_plan *plan)
 {
-    for (int64_t steps = 1;; steps++) {
+    for (;;) {
         plan_sample_timing(plan);
         int32_t status = plan->scheduler->step(plan);
+        if (status == XS_END) plan->spilled = false;
         if (status) return status;
-        if ((steps & 63) == 0 && engine_now_ns() > deadline) return XS_OK;
+        if (plan_overdue(plan)) return XS_OK;
     }
 }
 
 int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
 {
-    int64_t deadline = engine_now_ns() + budget_ns;
+    plan->looked_ns = engine_now_ns();
+    plan->deadline_ns = plan->looked_ns + budget_ns;
+    plan->until_look = plan->look_every = 1;
+    plan->overdue = false;
+    plan->stack_floor = stack_floor();
     do {
         int32_t status;
         if (plan->admitting && !plan->sources_ended) {
-            status = admit(plan, deadline);
+            status = admit(plan);
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
             plan->waiting = status == XS_WAIT;
             plan->admitting = !plan->tuple_burst && status == XS_OK; /* more has arrived already */
             if (plan->admitting) continue;
         }
-        status = drain(plan, deadline);
+        status = drain(plan);
         if (status == XS_FAILED) return status;
         if (status == XS_OK) continue; /* not empty yet, and time to look up */
         plan->admitting = true;
@@ -235,10 +277,10 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
             status = finish_next(plan);
             if (status) return status;
         } else if (plan->waiting) {
-            if (engine_now_ns() + NAP_NS > deadline) return XS_WAIT;
+            if (engine_now_ns() + NAP_NS > plan->deadline_ns) return XS_WAIT;
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
-    } while (engine_now_ns() < deadline);
+    } while (!plan_overdue(plan));
     return XS_OK;
 }
 

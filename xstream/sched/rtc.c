@@ -17,7 +17,7 @@ static int32_t step(xs_plan *plan)
     for (int32_t turns = plan->ops + 1; op && turns; turns--) {
         ready_op_remove(op);
         int32_t status = op_run_waiting(op);
-        if (status) return status;
+        if (status || plan->overdue) return status;
         op = waiting_successor(op);
     }
     return XS_OK;
