@@ -24,9 +24,9 @@ def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
     taken: set[str] = set()
     for port, schema in enumerate(schemas):
         for field in schema:
-            name = field.name
+            name, number = field.name, port
             while name in taken:
-                name = f"{name}{port}" if name == field.name else f"{name}_"
+                name, number = f"{field.name}{number}", number + 1
             taken.add(name)
             fields.append(Field(name, field.type))
     return Schema(tuple(fields))
