@@ -12,7 +12,7 @@ from typing import Any
 from xstream._native import ffi, lib
 from xstream.errors import GraphError, OperatorError, SegmentMemoryError
 from xstream.ops._python import error_of
-from xstream.ops.apply import KernelApply
+from xstream.ops.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
 from xstream.ops.native import NativePlan, describe_tuple, read_slots
 from xstream.query import Node, Query, SinkRef
@@ -128,7 +128,7 @@ class Run:
             self._stop()
             return
         if failure.port < 0:
-            where, values = f"{node.name}", None
+            where = node.name
         else:
             port = node.operator.port_name(failure.port)
             edge = node.inputs[failure.port]
@@ -136,8 +136,8 @@ class Run:
             schema = self.query.schema_of(edge)
             values = read_slots(failure.tuple, schema, self._plan.signals(schema))
             where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
-            if cause is None and isinstance(node.operator, KernelApply):
-                cause = node.operator.explain(self._ops[node.id], schema, values)
+        if cause is None and isinstance(node.operator, KernelApply):
+            cause = raised_by(self._ops[node.id])
         if cause is not None:
             message = f"{type(cause).__name__}: {cause}"
         if message == "out of memory":

@@ -18,7 +18,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xstream._native import lib
 from xstream.errors import KernelError
@@ -180,7 +179,7 @@ def compile_kernel(
     )  # fmt: skip
 
 
-_ADAPTER_VERSION = 2
+_ADAPTER_VERSION = 3
 
 
 def _segment_facts(inputs: Schema) -> list[str]:
@@ -322,14 +321,12 @@ class _Call:
             expressions["out"] = "_emitter(frame)"
         elif self.fills:
             before, expressions["out"] = self._allocations(fields)
-        call = f"kernel({', '.join(expressions[name] for name in self.kernel.parameters)})"
+        passed_on = "".join(f"{expressions[name]}, " for name in self.kernel.parameters)
+        body.append(f"r = _call(frame, kernel, ({passed_on}))")
         if self.mode == "filter":
-            body.append(f"w[4] = 1 if {call} else 0")
-        elif self.mode == "iterate" or self.fills:
-            body.append(call)
-        else:
-            body.append(f"r = {call}")
-            body += self._results(fields)
+            body.append("w[4] = 1 if r else 0")
+        elif self.mode == "map" and not self.fills:
+            body += ["if w[3] != 0:", "    return", *self._results(fields)]
         lines = [
             '"""Written by xstream for one kernel; made again when it is missing."""',
             "from collections import namedtuple",
@@ -338,6 +335,7 @@ class _Call:
             "from numba import carray",
             "from xstream.ops._numba import address_as_pointer as _at, as_readonly as _readonly",
             "from xstream.ops._numba import call_allocate as _allocate, emitter_maker",
+            "from xstream.ops._numba import guarded_call as _call",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
         if self.kernel.state_names:
@@ -354,11 +352,7 @@ class _Call:
             "def adapter(frame):",
             f"    w = carray(_at(frame), ({total},), np.int64)",
             f"    f = carray(_at(frame), ({total},), np.float64)",
-            *(f"    {line}" for line in before),
-            "    try:",
-            *(f"        {line}" for line in body),
-            "    except Exception:",
-            "        w[3] = 1",
+            *(f"    {line}" for line in [*before, *body]),
             "",
         ]
         return "\n".join(lines)
@@ -437,10 +431,3 @@ class _Call:
         except errors.NumbaError as error:
             raise self._error(error) from error
         return compiled.address, compiled.cache_hits > 0, (compiled, module)
-
-
-def plain_state(kernel: Kernel, states: list[npt.NDArray[Any]]) -> Any:
-    """The state as an uncompiled kernel takes it."""
-    if kernel.state_names is None:
-        return states[0] if states else None
-    return namedtuple("State", kernel.state_names)(*states)

@@ -22,7 +22,11 @@ from numba.extending import (
     register_model,
 )
 
+from xstream._native import lib
+
 _WORD = ir.IntType(64)
+RAISED_AT = int(lib.XS_FRAME_RAISED)
+STATE_MARK = int(lib.XS_STATE_MARK)
 
 
 @intrinsic
@@ -70,6 +74,51 @@ def _caller(arguments: int) -> Any:
     return intrinsic(call)
 
 
+@intrinsic
+def guarded_call(typing_context, frame, function, arguments):
+    """Call a compiled function; what it raises goes into the frame as a Python exception.
+
+    The result of a call that raised is zero. Only the error takes the GIL.
+    """
+    inner = function.get_call_type(typing_context, arguments.types, {})
+    signature = inner.return_type(frame, function, arguments)
+
+    def codegen(context, builder, signature, values):
+        compiled = function.dispatcher.overloads[inner.args]
+        context.add_linking_libs([compiled.library])
+        packed = cgutils.unpack_tuple(builder, values[2])
+        given = [
+            context.cast(builder, value, have, want)
+            for value, have, want in zip(packed, arguments.types, inner.args, strict=True)
+        ]
+        status, result = context.call_internal_no_propagate(builder, compiled.fndesc, inner, given)
+        kept = cgutils.alloca_once_value(builder, result)
+        with cgutils.if_unlikely(builder, status.is_error):
+            builder.store(ir.Constant(result.type, None), kept)
+            address = _fetch_exception(context, builder, status)
+            words = builder.inttoptr(values[0], _WORD.as_pointer())
+            builder.store(address, builder.gep(words, [ir.Constant(_WORD, RAISED_AT)]))
+        return builder.load(kept)
+
+    return signature, codegen
+
+
+def _fetch_exception(context, builder, status):
+    """The exception behind a status, as the address of an object with a count of its own."""
+    api = context.get_python_api(builder)
+    gil = api.gil_ensure()
+    context.call_conv.raise_error(builder, api, status)
+    objects = [cgutils.alloca_once_value(builder, ir.Constant(api.pyobj, None)) for _ in range(3)]
+    kind = ir.FunctionType(ir.VoidType(), [api.pyobj.as_pointer()] * 3)
+    for name in ("PyErr_Fetch", "PyErr_NormalizeException"):
+        builder.call(api._get_function(kind, name), objects)
+    for spare in (objects[0], objects[2]):
+        api.decref(builder.load(spare))
+    address = builder.ptrtoint(builder.load(objects[1]), _WORD)
+    api.gil_release(gil)
+    return address
+
+
 call_send = _caller(1)
 call_grow = _caller(2)
 call_allocate = _caller(4)
@@ -103,7 +152,7 @@ def _array_at(address, length, dtype):
 def grow(array: Any, length: int) -> Any:
     """Make a state array of a kernel at least `length` items long; new items are zero.
 
-    Use the array that it returns: the one given may lie in memory that is no longer there.
+    Use the array that it returns: the one given is no longer part of the state.
     """
     if length <= len(array):
         return array
@@ -120,9 +169,11 @@ def _grow(array, length):
         if length <= len(array):
             return array
         data = array.ctypes.data
-        # The word in front of a state array is the core's grow function (kernel.c).
-        header = carray(address_as_pointer(data - 8), (1,), np.int64)
-        moved = call_grow(header[0], data, length)
+        # In front of a state array stand a mark and the core's grow function (kernel.c).
+        header = carray(address_as_pointer(data - 16), (2,), np.int64)
+        if header[0] != STATE_MARK:
+            raise ValueError("xs.grow takes a whole state array, and this is none")
+        moved = call_grow(header[1], data, length)
         if moved == 0:
             raise MemoryError("a kernel's state cannot grow: out of memory")
         return carray(address_as_pointer(moved), (length,), dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -11,8 +12,7 @@ import numpy as np
 
 from xstream._native import ffi, lib
 from xstream.errors import KernelError, SegmentMemoryError
-from xstream.ops._adapter import CompiledKernel, compile_kernel, plain_state
-from xstream.ops._numba import PlainEmitter
+from xstream.ops._adapter import CompiledKernel, compile_kernel
 from xstream.ops._python import PythonOperator
 from xstream.ops.kernel import Kernel
 from xstream.ops.native import NativePlan, checked
@@ -21,8 +21,6 @@ from xstream.ops.schema import Schema, schema
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
 
-#: States up to this size are copied before every call, so that a failing tuple can be run again.
-KEEP_STATE_BYTES = 4096
 _MODES = {"map": 0, "filter": 1, "iterate": 2}
 
 
@@ -82,10 +80,9 @@ class KernelApply(Operator):
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
         self._fill_arguments(plan, op, code)
-        small = sum(state.nbytes for state in states) <= KEEP_STATE_BYTES
         for k, state in enumerate(states):
             image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
-            if lib.xs_kernel_state(op, k, len(state), state.itemsize, image, small):
+            if lib.xs_kernel_state(op, k, len(state), state.itemsize, image):
                 raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
         return op
 
@@ -105,49 +102,17 @@ class KernelApply(Operator):
                     frame[at] = int(value)
                 at += 1
 
-    def explain(self, op: Any, inputs: Schema, values: tuple[Any, ...]) -> BaseException | None:
-        """Run a failing tuple uncompiled, from the state before it, for the error's own words."""
-        code = self.compiled(inputs)
-        kernel = code.kernel
-        arguments: dict[str, Any] = {}
-        data = [np.asarray(value) if hasattr(value, "chunks") else value for value in values]
-        for name, value in zip(kernel.data_parameters(), [*data, *code.arguments], strict=True):
-            arguments[name] = value
-        if kernel.states:
-            arguments["state"] = plain_state(kernel, _states_before(op, kernel))
-        if "out" in kernel.parameters:
-            arguments["out"] = self._plain_out(code, data, values)
-        try:
-            with np.errstate(all="ignore"):
-                kernel.function(**arguments)
-        except BaseException as error:
-            return error
+
+def raised_by(op: Any) -> BaseException | None:
+    """What a kernel raised, if it did: the adapter left it in the frame, with a count."""
+    frame = lib.xs_kernel_frame(op)
+    address = frame[lib.XS_FRAME_RAISED]
+    if not address:
         return None
-
-    def _plain_out(self, code: CompiledKernel, data: list[Any], values: tuple[Any, ...]) -> Any:
-        if self.how == "iterate":
-            start = next((value.start for value in values if hasattr(value, "chunks")), 0)
-            return PlainEmitter(start)
-        width = next((len(value) for value in data if isinstance(value, np.ndarray)), 0)
-        arrays = []
-        for (_, out), rule, type_ in zip(
-            code.kernel.out_fields or (), code.rules, code.outputs.types if code.outputs else (),
-            strict=True,
-        ):  # fmt: skip
-            fixed = getattr(out, "width", None)
-            arrays.append(np.zeros(fixed if fixed is not None else width * rule.num // rule.den,
-                                   type_.dtype))  # type: ignore[union-attr]  # fmt: skip
-        return arrays[0] if len(arrays) == 1 else tuple(arrays)
-
-
-def _states_before(op: Any, kernel: Kernel) -> list[Any]:
-    length = ffi.new("int64_t *")
-    states = []
-    for k, state in enumerate(kernel.states):
-        data = lib.xs_kernel_state_before(op, k, length)
-        image = bytes(ffi.buffer(ffi.cast("char *", data), length[0] * state.itemsize))
-        states.append(np.frombuffer(image, state.dtype).copy())
-    return states
+    frame[lib.XS_FRAME_RAISED] = 0
+    error: BaseException = ctypes.cast(address, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(error))
+    return error
 
 
 @dataclass(frozen=True)

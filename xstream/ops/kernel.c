@@ -3,11 +3,11 @@
 #include "engine.h"
 
 /* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
-typedef struct {
+typedef struct xs_state {
     struct xs_kernel *kernel;
+    struct xs_state *outgrown; /* in the kernel's list of those to be freed after the call */
     int64_t k, length, itemsize, capacity;
-    void *before; /* as it was before the last call, where it is kept */
-    int64_t before_length;
+    int64_t mark; /* XS_STATE_MARK */
     void *(*grow)(void *data, int64_t length);
 } xs_state;
 
@@ -22,10 +22,11 @@ typedef struct xs_kernel {
     xs_op op;
     void (*call)(int64_t *frame);
     int64_t *frame;
-    int32_t mode, outputs_at, states_at, states;
-    bool send_failed, keeps_before, at_end;
+    int32_t mode, outputs_at, outputs, states_at, states;
+    bool send_failed, at_end;
     int64_t start; /* of the first input segment */
-    xs_output output[MAX_FIELDS];
+    xs_output *output;
+    xs_state *outgrown;
 } xs_kernel;
 
 static xs_state *state_of(void *data) { return (xs_state *)data - 1; }
@@ -90,26 +91,38 @@ static int64_t frame_send(int64_t *frame)
     return status;
 }
 
+/* The kernel may go on using the array that it had: that one is freed after the call. */
 void *xs_state_grow(void *data, int64_t length)
 {
-    xs_state *state = state_of(data);
+    xs_kernel *kernel = state_of(data)->kernel;
+    int32_t k = (int32_t)state_of(data)->k;
+    xs_state *state = kernel_state(kernel, k);
     if (length > state->capacity) {
         int64_t capacity = length > 2 * state->capacity ? length : 2 * state->capacity;
         int64_t bytes;
         if (__builtin_mul_overflow(capacity, state->itemsize, &bytes) || bytes > INT64_MAX / 4)
             return NULL;
-        xs_state *grown = realloc(state, sizeof *state + (size_t)bytes);
+        xs_state *grown = calloc(1, sizeof *grown + (size_t)bytes);
         if (!grown) return NULL;
-        char *old_end = (char *)(grown + 1) + grown->capacity * grown->itemsize;
-        memset(old_end, 0, (size_t)((capacity - grown->capacity) * grown->itemsize));
+        memcpy(grown, state, sizeof *state + (size_t)(state->length * state->itemsize));
         grown->capacity = capacity;
+        state->outgrown = kernel->outgrown;
+        kernel->outgrown = state;
         state = grown;
     }
-    xs_kernel *kernel = state->kernel;
-    state->length = length;
-    kernel->frame[kernel->states_at + 2 * state->k] = (int64_t)(state + 1);
-    kernel->frame[kernel->states_at + 2 * state->k + 1] = length;
+    if (length > state->length) state->length = length;
+    kernel->frame[kernel->states_at + 2 * k] = (int64_t)(state + 1);
+    kernel->frame[kernel->states_at + 2 * k + 1] = state->length;
     return state + 1;
+}
+
+static void free_outgrown(xs_kernel *kernel)
+{
+    while (kernel->outgrown) {
+        xs_state *next = kernel->outgrown->outgrown;
+        free(kernel->outgrown);
+        kernel->outgrown = next;
+    }
 }
 
 /* -- the operator -------------------------------------------------------------------------- */
@@ -149,25 +162,11 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
     return XS_OK;
 }
 
-static void keep_states(xs_kernel *kernel)
-{
-    for (int32_t k = 0; k < kernel->states; k++) {
-        xs_state *state = kernel_state(kernel, k);
-        if (!state->before) continue;
-        if (state->length > state->before_length) {
-            void *larger = realloc(state->before, (size_t)(state->length * state->itemsize));
-            if (!larger) continue; /* only the wording of an error depends on it */
-            state->before = larger;
-        }
-        state->before_length = state->length;
-        memcpy(state->before, state + 1, (size_t)(state->length * state->itemsize));
-    }
-}
-
-static int32_t after_call(xs_kernel *kernel, const xs_slot *tuple)
+static int32_t after_call(xs_kernel *kernel)
 {
     int64_t *frame = kernel->frame;
     int32_t status = XS_OK;
+    if (unlikely(kernel->outgrown)) free_outgrown(kernel);
     if (unlikely(frame[XS_FRAME_RAISED])) {
         status = op_fail(&kernel->op, "the kernel raised an error");
     } else if (kernel->mode == XS_KERNEL_FILTER) {
@@ -176,7 +175,7 @@ static int32_t after_call(xs_kernel *kernel, const xs_slot *tuple)
         status = (int32_t)frame_send(frame);
     }
     if (unlikely(status || kernel->send_failed)) {
-        for (int32_t field = 0; field < kernel->op.out[0].shape.fields; field++) {
+        for (int32_t field = 0; field < kernel->outputs; field++) {
             if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
             kernel->output[field].seg = NULL;
         }
@@ -191,9 +190,8 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
     xs_block *held[MAX_FIELDS];
     int32_t holds = 0, status = fill_inputs(kernel, port, tuple, held, &holds);
     if (likely(!status)) {
-        if (unlikely(kernel->keeps_before)) keep_states(kernel);
         kernel->call(kernel->frame);
-        status = after_call(kernel, tuple);
+        status = after_call(kernel);
     }
     while (holds) xs_block_unhold(held[--holds]);
     return status;
@@ -215,20 +213,18 @@ static int32_t kernel_finish(xs_op *op)
     }
     kernel->frame[XS_FRAME_ENDED] = 1;
     kernel->call(kernel->frame);
-    return after_call(kernel, NULL);
+    int32_t status = after_call(kernel);
+    return status == XS_FORWARD ? XS_OK : status; /* a filter has nothing to pass on */
 }
 
 static void kernel_destroy(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    for (int32_t k = 0; k < kernel->states; k++) {
-        xs_state *state = kernel_state(kernel, k);
-        if (!state) continue;
-        free(state->before);
-        free(state);
-    }
-    for (int32_t field = 0; field < MAX_FIELDS; field++)
+    for (int32_t k = 0; k < kernel->states; k++) free(kernel_state(kernel, k));
+    free_outgrown(kernel);
+    for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
+    free(kernel->output);
     free(kernel->frame);
 }
 
@@ -238,12 +234,17 @@ static const xs_op_table kernel_table = {
 xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
                     int32_t outputs_at, int32_t states_at, int32_t states)
 {
+    int32_t outputs = words - outputs_at;
     int64_t *frame = calloc((size_t)words + 1, sizeof *frame);
-    xs_kernel *kernel = frame ? op_new(plan, sizeof *kernel, &kernel_table) : NULL;
+    xs_output *output = calloc((size_t)outputs + 1, sizeof *output);
+    xs_kernel *kernel = frame && output ? op_new(plan, sizeof *kernel, &kernel_table) : NULL;
     if (!kernel) {
         free(frame);
+        free(output);
         return NULL;
     }
+    kernel->output = output;
+    kernel->outputs = outputs;
     kernel->call = (void (*)(int64_t *))call_address;
     kernel->frame = frame;
     kernel->mode = mode;
@@ -268,31 +269,16 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
         (xs_output){.itemsize = itemsize, .rule = start_rule, .num = num, .den = den};
 }
 
-int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes,
-                        int32_t keep_before)
+int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes)
 {
     xs_kernel *kernel = (xs_kernel *)op;
     size_t size = (size_t)(length * itemsize);
-    xs_state *state = calloc(1, sizeof *state + size);
-    if (!state) return -1;
+    xs_state *state = malloc(sizeof *state + size);
+    if (!state) return XS_FAILED;
     *state = (xs_state){.kernel = kernel, .k = k, .length = length, .itemsize = itemsize,
-                        .capacity = length, .grow = xs_state_grow};
+                        .capacity = length, .mark = XS_STATE_MARK, .grow = xs_state_grow};
     memcpy(state + 1, bytes, size);
     kernel->frame[kernel->states_at + 2 * k] = (int64_t)(state + 1);
     kernel->frame[kernel->states_at + 2 * k + 1] = length;
-    if (keep_before) {
-        state->before = malloc(size ? size : 1);
-        state->before_length = length;
-        if (!state->before) return -1;
-        memcpy(state->before, bytes, size);
-        kernel->keeps_before = true;
-    }
-    return 0;
-}
-
-const void *xs_kernel_state_before(xs_op *op, int32_t k, int64_t *length)
-{
-    xs_state *state = kernel_state((xs_kernel *)op, k);
-    *length = state->before ? state->before_length : state->length;
-    return state->before ? state->before : state + 1;
+    return XS_OK;
 }

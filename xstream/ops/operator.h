@@ -89,7 +89,7 @@ typedef enum {
     XS_FRAME_SELF,    /* the operator */
     XS_FRAME_ALLOCATE, /* char *(*)(int64_t *frame, int64_t field, int64_t width, int64_t start) */
     XS_FRAME_SEND,    /* int64_t (*)(int64_t *frame): emits the outputs as they stand */
-    XS_FRAME_RAISED,  /* set by the adapter when the kernel raised */
+    XS_FRAME_RAISED,  /* what the kernel raised: an exception of Python, with a count; or 0 */
     XS_FRAME_VERDICT, /* map: emit or not; filter: pass or not */
     XS_FRAME_ENDED,   /* the call after the last tuple, with empty inputs */
     XS_FRAME_INPUTS   /* the first input word */
@@ -103,15 +103,13 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
 int64_t *xs_kernel_frame(xs_op *op);
 void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_rule, int64_t num,
                       int64_t den);
-/* State k: `length` items of `itemsize` bytes, set from `bytes`; small ones are kept as they were
- * before each call where `keep_before`. */
-int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes,
-                        int32_t keep_before);
+/* State k: `length` items of `itemsize` bytes, set from `bytes`. */
+int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
 /* The kernel is called once more when its streams have ended. */
 void xs_kernel_at_end(xs_op *op);
-/* The state as it was before the last call where that was kept, else as it is. */
-const void *xs_kernel_state_before(xs_op *op, int32_t k, int64_t *length);
-/* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. */
+/* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. In
+ * front of a state array stand XS_STATE_MARK and, last, the address of this function. */
+typedef enum { XS_STATE_MARK = 0x57A7E } xs_state_mark;
 void *xs_state_grow(void *data, int64_t length);
 
 #endif
