@@ -21,6 +21,7 @@ from numba.extending import (
     overload_method,
     register_model,
 )
+from numba.np.numpy_support import as_dtype
 
 from xstream._native import lib
 
@@ -163,7 +164,7 @@ def grow(array: Any, length: int) -> Any:
 
 @overload(grow)
 def _grow(array, length):
-    dtype = array.dtype
+    dtype = as_dtype(array.dtype)  # numpy's, which carray takes for records as well
 
     def implementation(array, length):
         if length <= len(array):
