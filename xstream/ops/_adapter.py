@@ -12,6 +12,8 @@ makes arrays of the words, calls the kernel, and puts back what comes out:
 
 from __future__ import annotations
 
+import warnings
+from ast import literal_eval
 from collections import namedtuple
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,7 +57,6 @@ class CompiledKernel:
     outputs_at: int
     outputs: Schema | None  # None: a filter
     rules: tuple[OutputRule, ...]
-    arguments: tuple[Any, ...]
     from_cache: bool
     keep_alive: Any
 
@@ -114,38 +115,51 @@ class _Layout:
             return self.array(self.take(3), type_.dtype, readonly=True)
         return self.scalar(self.take(1), type_.kind)
 
-    def argument(self, value: Any) -> _Word:
-        if isinstance(value, np.ndarray):
-            return self.array(self.take(2), value.dtype, readonly=True)
-        return self.scalar(self.take(1), scalar_of(type(value)).kind)
+    def argument(self, type_: ArgumentType) -> _Word:
+        if isinstance(type_, np.dtype):
+            return self.array(self.take(2), type_, readonly=True)
+        return self.scalar(self.take(1), type_)
+
+
+#: What code depends on of an argument: a scalar's kind, or an array's dtype.
+ArgumentType = str | np.dtype[Any]
 
 
 def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments as numbers and contiguous arrays of one dimension."""
+    """Arguments as plain numbers and as own, contiguous arrays of one dimension."""
     normal: list[Any] = []
     for value in arguments:
-        if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
-            normal.append(value)
-            continue
-        array = np.ascontiguousarray(value)
-        if array.ndim != 1 or array.dtype.kind not in "biufc":
+        array = np.asarray(value)
+        kind = array.dtype.kind
+        whole = kind in "biu" and array.ndim == 0 and -(2**63) <= array.item() < 2**63
+        if whole or (kind == "f" and array.ndim == 0):
+            normal.append(array.item())
+        elif array.ndim == 1 and kind in "biufc":
+            normal.append(np.array(array, order="C"))
+        else:
             raise KernelError(
-                f"kernel {kernel.name!r}: an argument is a number or an array of numbers in one "
-                f"dimension, not {value!r}"
+                f"kernel {kernel.name!r}: an argument is a real number of 64 bits or an array of "
+                f"numbers in one dimension, not {value!r}"
             )
-        normal.append(array.copy())
     return tuple(normal)
 
 
+def argument_types(arguments: tuple[Any, ...]) -> tuple[ArgumentType, ...]:
+    """What a kernel is compiled for, of arguments that are normal."""
+    return tuple(
+        value.dtype if isinstance(value, np.ndarray) else scalar_of(type(value)).kind
+        for value in arguments
+    )
+
+
 def compile_kernel(
-    kernel: Kernel, mode: str, inputs: Schema, arguments: tuple[Any, ...]
+    kernel: Kernel, mode: str, inputs: Schema, arguments: tuple[ArgumentType, ...]
 ) -> CompiledKernel:
     """Compile `kernel` for tuples of `inputs`: `mode` is map, filter or iterate."""
     import numba
 
     if numba.config.DISABLE_JIT:
         raise KernelError("kernels need numba's compiler, and NUMBA_DISABLE_JIT turns it off")
-    arguments = normal_arguments(kernel, arguments)
     wanted, given = kernel.data_parameters(), len(inputs) + len(arguments)
     if len(wanted) != given:
         raise KernelError(
@@ -155,14 +169,14 @@ def compile_kernel(
     layout = _Layout()
     words = [layout.field(field.type) for field in inputs]
     arguments_at = layout.next
-    words += [layout.argument(value) for value in arguments]
+    words += [layout.argument(type_) for type_ in arguments]
     states_at = layout.next
     states = [layout.array(layout.take(2), state.dtype, readonly=False) for state in kernel.states]
     outputs_at = layout.next
     key = fingerprint(
         kernel.function, mode, [str(word.numba_type) for word in words],
         [str(word.numba_type) for word in states], kernel.state_names, repr(kernel.out_fields),
-        _segment_facts(inputs), _ADAPTER_VERSION, numba.config.BOUNDSCHECK,
+        _segment_facts(inputs),
     )  # fmt: skip
     facts = _cache.read_facts(key)
     call = _Call(kernel, mode, inputs, layout, words, states, outputs_at)
@@ -175,11 +189,8 @@ def compile_kernel(
     _cache.write_facts(key, facts) if not from_cache else None
     return CompiledKernel(
         kernel, mode, address, total, arguments_at, states_at, outputs_at,
-        Schema(fields) if fields else None, rules, arguments, from_cache, keep_alive,
+        Schema(fields) if fields else None, rules, from_cache, keep_alive,
     )  # fmt: skip
-
-
-_ADAPTER_VERSION = 3
 
 
 def _segment_facts(inputs: Schema) -> list[str]:
@@ -196,8 +207,13 @@ def _outputs(
     if declared is None:
         names = [f"f{i}" for i in range(len(returns))] if len(returns) > 1 else ["value"]
         declared = tuple(
-            (name, Out(what[6:]) if what.startswith("array:") else what[7:])
+            (name, Out(_dtype_noted(what[6:])) if what.startswith("array:") else what[7:])
             for name, what in zip(names, returns, strict=True)
+        )
+    elif returns and len(declared) != len(returns):
+        raise KernelError(
+            f"kernel {kernel.name!r} returns {len(returns)} values and out= declares "
+            f"{len(declared)}"
         )
     like = next((type_ for type_ in inputs.types if isinstance(type_, Segment)), None)
     fields, rules = [], []
@@ -217,6 +233,10 @@ def _outputs(
             )
         )
     return tuple(fields), tuple(rules)
+
+
+def _dtype_noted(text: str) -> np.dtype[Any]:
+    return np.lib.format.descr_to_dtype(literal_eval(text))
 
 
 def _scaled(like: Segment | None, rate: Fraction) -> Timebase:
@@ -256,6 +276,8 @@ class _Call:
             raise KernelError(f"kernel {kernel.name!r}: a filter returns a flag and has no 'out'")
         returned = self._infer()
         described = [self._describe(item) for item in getattr(returned, "types", [returned])]
+        if not described:
+            raise KernelError(f"kernel {kernel.name!r} returns an empty tuple")
         if self.mode == "filter" and described not in (["scalar:bool"], ["scalar:int64"]):
             raise KernelError(
                 f"kernel {kernel.name!r} filters, so it returns a flag, not {returned}"
@@ -288,12 +310,13 @@ class _Call:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if not line.startswith(("Failed in", "-", "File"))]
         return KernelError(
-            f"kernel {self.kernel.name!r} does not compile for {self.inputs}: {telling[0]}"
-            + (f" {telling[1]}" if len(telling) > 1 else "")
+            f"kernel {self.kernel.name!r} does not compile for {self.inputs}: "
+            + " ".join(telling[:2])
         )
 
     def _describe(self, type_: Any) -> str:
         from numba import types
+        from numba.np.numpy_support import as_dtype
 
         if isinstance(type_, types.Boolean):
             return "scalar:bool"
@@ -302,7 +325,7 @@ class _Call:
         if isinstance(type_, types.Float):
             return "scalar:float64"
         if isinstance(type_, types.Array) and type_.ndim == 1:
-            return f"array:{type_.dtype}"
+            return f"array:{np.lib.format.dtype_to_descr(as_dtype(type_.dtype))!r}"
         raise KernelError(
             f"kernel {self.kernel.name!r} returns {type_}: a number, an array in one dimension, "
             "or a tuple of those is what a tuple can carry"
@@ -359,8 +382,7 @@ class _Call:
 
     def _emitted(self, type_: FieldType) -> tuple[str, str]:
         if isinstance(type_, Segment):
-            name = f"np.{type_.dtype.name}" if type_.dtype.names is None else repr(type_.dtype)
-            return ("segment", name)
+            return ("segment", repr(np.lib.format.dtype_to_descr(type_.dtype)))
         return ("scalar", type_.kind)
 
     def _first_segment_word(self) -> int:
@@ -420,14 +442,22 @@ class _Call:
 
         module, cacheable = _cache.load_module(key, source)
         module.kernel = self.compiled  # type: ignore[attr-defined]
-        adapter = module.adapter
         signature = types.void(types.int64)
         try:
             try:
-                compiled = cfunc(signature, cache=cacheable, error_model="numpy")(adapter)
-            except (ImportError, AttributeError, OSError):
-                # A kernel typed at a prompt, or a damaged cache: compile it for this process.
-                compiled = cfunc(signature, error_model="numpy")(adapter)
+                with warnings.catch_warnings():  # what cannot be cached need not be
+                    warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
+                    compiled = cfunc(signature, cache=cacheable, error_model="numpy")(
+                        module.adapter
+                    )
+            except errors.NumbaError:
+                raise
+            except Exception:
+                # Typed at a prompt, or a cache that cannot be read or written: for this process.
+                _cache.forget_code(key)
+                module = _cache.module_in_memory(key, source)
+                module.kernel = self.compiled  # type: ignore[attr-defined]
+                compiled = cfunc(signature, error_model="numpy")(module.adapter)
         except errors.NumbaError as error:
             raise self._error(error) from error
         return compiled.address, compiled.cache_hits > 0, (compiled, module)

@@ -2,21 +2,25 @@
 
 Numba caches the machine code beside the file. The directory is `$XSTREAM_CACHE_DIR`, or
 `xstream/kernels` in the user's cache directory; the least recently used kernels go when there are
-more than `KEEP`.
+more than `KEEP`. Machine code is loaded only if it is byte for byte what was written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 import tempfile
+import time
 import types
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 KEEP = 512
+#: A file that somebody began to write this long ago is nobody's any more.
+ABANDONED_S = 3600.0
 
 
 def cache_directory() -> Path:
@@ -24,25 +28,34 @@ def cache_directory() -> Path:
     own = os.environ.get("XSTREAM_CACHE_DIR")
     if own:
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     return Path(base) / "xstream" / "kernels"
 
 
 def read_facts(fingerprint: str) -> dict[str, Any] | None:
-    """What was noted about this kernel when it was compiled; None if it never was."""
+    """What was noted about this kernel when it was compiled; None if it never was.
+
+    Machine code that is not what the note says is removed, so that numba makes it again.
+    """
     path = cache_directory() / f"k{fingerprint}.json"
     try:
-        facts = json.loads(path.read_text())
+        facts = json.loads(path.read_bytes())
+        returns, sums = facts["returns"], facts["sums"]
+        if not (isinstance(returns, list) and all(isinstance(item, str) for item in returns)):
+            raise ValueError(returns)
+        if sums != _sums(fingerprint):
+            forget_code(fingerprint)
         os.utime(path)  # used just now: kept longer than the others
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError):
         return None
-    return facts if isinstance(facts, dict) else None
+    return {"returns": returns}
 
 
 def write_facts(fingerprint: str, facts: dict[str, Any]) -> None:
     """Note what a later process needs to know without compiling; then make room."""
     try:
-        _write(cache_directory() / f"k{fingerprint}.json", json.dumps(facts))
+        noted = {**facts, "sums": _sums(fingerprint)}
+        _write(cache_directory() / f"k{fingerprint}.json", json.dumps(noted))
         _prune()
     except OSError:
         return  # a cache that cannot be written is no cache, and no error
@@ -52,19 +65,42 @@ def load_module(fingerprint: str, source: str) -> tuple[types.ModuleType, bool]:
     """The generated source as a module, and whether numba can cache what it defines."""
     path = cache_directory() / f"k{fingerprint}.py"
     try:
-        if not path.exists() or path.read_text() != source:
+        if not path.exists() or path.read_bytes() != source.encode():
             _write(path, source)
     except OSError:
-        module = types.ModuleType(f"xstream_kernel_{fingerprint}")
-        exec(compile(source, f"<kernel {fingerprint}>", "exec"), module.__dict__)
-        return module, False
+        return module_in_memory(fingerprint, source), False
     spec = spec_from_file_location(f"xstream_kernel_{fingerprint}", path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # numba imports it by name when it loads cached code
-    spec.loader.exec_module(module)
+    # From the source itself: numba asks the file only whether it has changed.
+    exec(compile(source, str(path), "exec"), module.__dict__)
     return module, True
+
+
+def module_in_memory(fingerprint: str, source: str) -> types.ModuleType:
+    """The generated source as a module that no file stands behind."""
+    module = types.ModuleType(f"xstream_kernel_{fingerprint}")
+    exec(compile(source, f"<kernel {fingerprint}>", "exec"), module.__dict__)
+    return module
+
+
+def forget_code(fingerprint: str) -> None:
+    """Remove a kernel's machine code."""
+    for path in _code_files(fingerprint):
+        path.unlink(missing_ok=True)
+
+
+def _code_files(fingerprint: str) -> list[Path]:
+    return sorted((cache_directory() / "__pycache__").glob(f"k{fingerprint}.*.nb?"))
+
+
+def _sums(fingerprint: str) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in _code_files(fingerprint)
+    }
 
 
 def _write(path: Path, text: str) -> None:
@@ -76,10 +112,22 @@ def _write(path: Path, text: str) -> None:
     os.replace(name, path)
 
 
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another process was faster
+        return 0.0
+
+
 def _prune() -> None:
+    """Keep the kernels used last, whether or not they ever compiled."""
     directory = cache_directory()
-    notes = sorted(directory.glob("k*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for note in notes[KEEP:]:
-        for leftover in (*directory.glob(f"{note.stem}.*"),
-                         *directory.glob(f"__pycache__/{note.stem}.*")):  # fmt: skip
+    used: dict[str, float] = {}
+    for path in directory.glob("k*.*"):
+        used[path.stem] = max(used.get(path.stem, 0.0), _modified(path))
+    for stem in sorted(used, key=lambda stem: used[stem], reverse=True)[KEEP:]:
+        for leftover in (*directory.glob(f"{stem}.*"), *directory.glob(f"__pycache__/{stem}.*")):
             leftover.unlink(missing_ok=True)
+    for begun in directory.glob(".new-*"):
+        if _modified(begun) < time.time() - ABANDONED_S:
+            begun.unlink(missing_ok=True)

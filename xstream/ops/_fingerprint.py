@@ -2,60 +2,182 @@
 
 Numba's own cache looks at the file of the function and misses a helper in another file or a
 changed global. This one follows the code: byte code, constants, the globals and attributes that
-it names, closures, and so on through every function that is reached.
+it names, closures, defaults, the options of jitted helpers, and so on through every function that
+is reached. What it cannot follow are implementations that somebody registered with numba
+(`@overload`) outside of xstream: those must not change under a name.
 """
 
 from __future__ import annotations
 
+import enum
 import hashlib
+import re
 import sys
 import types
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 #: Installed packages change with their versions, which are part of the fingerprint; no need to
 #: follow their code.
-_OPAQUE_ROOTS = {"numpy", "numba", "math", "cmath", "scipy", "llvmlite", "builtins", "operator"}
+_OPAQUE_ROOTS = {
+    "numpy", "numba", "math", "cmath", "scipy", "llvmlite", "builtins", "operator", "rocket_fft"
+}  # fmt: skip
+#: What kernels use of xstream loads names when they are asked for, and has implementations that
+#: only numba sees: the contents of these files stand for it.
+_OPAQUE_MODULES = {"xstream", "xstream.ops._numba"}
+_OURS = ("_numba.py", "_adapter.py", "operator.h")
 
 
 def fingerprint(function: types.FunctionType, *context: object) -> str:
     """A hash of `function`, of what it reaches, and of `context`."""
+    walk = _Walk()
+    walk.add(_versions())
+    for item in context:
+        walk.add(repr(item))
+    walk.function(function)
+    return walk.digest.hexdigest()[:32]
+
+
+@cache
+def _versions() -> str:
+    """The compiler and the settings that code comes out of."""
     import llvmlite
     import numba
 
-    digest = hashlib.sha256()
-    versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
-    for item in (*versions, *context):
-        digest.update(repr(item).encode())
-        digest.update(b"\0")
-    _add(digest, function, set())
-    return digest.hexdigest()[:32]
+    config = numba.config
+    ours = hashlib.sha256()
+    for name in _OURS:
+        path = Path(__file__).with_name(name)
+        ours.update(path.read_bytes() if path.exists() else b"")  # a wheel has no C
+    return repr(
+        (sys.version, numba.__version__, llvmlite.__version__, np.__version__, ours.hexdigest(),
+         sys.modules["xstream._native"].lib.XS_FRAME_INPUTS, config.BOUNDSCHECK, config.OPT,
+         config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
+    )  # fmt: skip
+
+
+class _Walk:
+    """Goes through what a function reaches, everything once."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.seen: dict[int, int] = {}
+        self.modules: set[tuple[int, frozenset[str]]] = set()
+
+    def add(self, text: str | bytes) -> None:
+        """Add a string so that no two sequences of strings look alike."""
+        data = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+        self.digest.update(len(data).to_bytes(8, "little") + data)
+
+    def function(self, function: types.FunctionType) -> None:
+        """Its code, its defaults, and the globals, attributes and cells that it names."""
+        if id(function) in self.seen:
+            self.add(f"again {self.seen[id(function)]}")
+            return
+        self.seen[id(function)] = len(self.seen)
+        self.code(function.__code__)
+        self.value(function.__defaults__, set())
+        self.value(function.__kwdefaults__, set())
+        names = _names(function.__code__)
+        for name in sorted(names):
+            if name in function.__globals__:
+                self.add(name)
+                self.value(function.__globals__[name], names)
+        cells = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+            self.add(name)
+            try:
+                contents = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            self.value(contents, names)
+
+    def code(self, code: types.CodeType) -> None:
+        """What it does; not where it stands."""
+        self.add(code.co_code)
+        self.add(code.co_exceptiontable)
+        self.add(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+                       code.co_argcount, code.co_kwonlyargcount, code.co_flags)))  # fmt: skip
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self.code(constant)
+            else:
+                self.value(constant, set())
+
+    def value(self, value: Any, names: set[str]) -> None:
+        """A global, an attribute, a cell, a default or a constant."""
+        options = getattr(value, "targetoptions", None)
+        if isinstance(options, dict):  # njit's: fastmath, inline and so on
+            self.value(options, set())
+        function = _plain_function(value)
+        if function is not None:
+            if _opaque(function.__module__):
+                self.add(f"{function.__module__}.{function.__qualname__}")
+            else:
+                self.function(function)
+        elif isinstance(value, types.ModuleType):
+            self.module(value, names)
+        elif isinstance(value, np.ndarray):
+            self.add(repr((value.dtype, value.shape)))
+            self.add(np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, dict):
+            self.add(f"dict of {len(value)}")
+            for key, item in value.items():
+                self.value(key, names)
+                self.value(item, names)
+        elif isinstance(value, tuple | list):
+            self.add(f"{type(value).__qualname__} of {len(value)}")
+            for item in value:
+                self.value(item, names)
+        elif isinstance(value, set | frozenset):  # in an order that is the same in every process
+            self.add(repr(sorted(map(repr, value))))
+        elif isinstance(value, type):
+            self.type(value)
+        else:
+            self.add(type(value).__qualname__)
+            self.add(re.sub(r"0x[0-9a-fA-F]+", "", repr(value)))
+
+    def module(self, module: types.ModuleType, names: set[str]) -> None:
+        """A module, and of what it holds only that which the code may mean."""
+        self.add(module.__name__)
+        key = (id(module), frozenset(names))
+        if _opaque(module.__name__) or key in self.modules:
+            return
+        self.modules.add(key)
+        for name in sorted(names & set(vars(module))):
+            self.add(name)
+            self.value(vars(module)[name], names)
+
+    def type(self, type_: type) -> None:
+        """A type by its name; an enumeration with its members, which numba compiles in."""
+        self.add(f"{type_.__module__}.{type_.__qualname__}")
+        if issubclass(type_, enum.Enum):
+            for name, member in type_.__members__.items():
+                self.add(f"{name}={member.value!r}")
+
+
+def _opaque(module: str | None) -> bool:
+    module = module or ""
+    return module in _OPAQUE_MODULES or module.partition(".")[0] in _OPAQUE_ROOTS
 
 
 def _plain_function(value: Any) -> types.FunctionType | None:
-    """The Python function behind a function, a numba dispatcher or a kernel."""
-    for attribute in ("py_func", "function"):
-        inner = getattr(value, attribute, None)
+    """The Python function behind a function, a numba dispatcher or ufunc, or a kernel."""
+    if isinstance(value, types.FunctionType):
+        return value
+    if isinstance(value, type | types.ModuleType):
+        return None
+    for path in (("py_func",), ("function",), ("_dispatcher", "py_func"), ("_defn",),
+                 ("gufunc_builder", "py_func")):  # fmt: skip
+        inner = value
+        for attribute in path:
+            inner = getattr(inner, attribute, None)
         if isinstance(inner, types.FunctionType):
             return inner
-    return value if isinstance(value, types.FunctionType) else None
-
-
-def _add(digest: Any, function: types.FunctionType, seen: set[int]) -> None:
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    _add_code(digest, function.__code__)
-    digest.update(repr(function.__defaults__).encode())
-    names = _names(function.__code__)
-    for name in sorted(names):
-        if name in function.__globals__:
-            digest.update(name.encode())
-            _add_value(digest, function.__globals__[name], names, seen)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        digest.update(name.encode())
-        _add_value(digest, cell.cell_contents, names, seen)
+    return None
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -64,39 +186,3 @@ def _names(code: types.CodeType) -> set[str]:
         if isinstance(constant, types.CodeType):
             names |= _names(constant)
     return names
-
-
-def _add_code(digest: Any, code: types.CodeType) -> None:
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _add_code(digest, constant)
-        else:
-            digest.update(repr(constant).encode())
-
-
-def _add_value(digest: Any, value: Any, names: set[str], seen: set[int]) -> None:
-    function = _plain_function(value)
-    options = getattr(value, "targetoptions", None)
-    if options:  # njit(fastmath=...) makes other code of the same function
-        digest.update(repr(sorted(options.items(), key=str)).encode())
-    if function is not None:
-        if function.__module__.partition(".")[0] in _OPAQUE_ROOTS:
-            digest.update(f"{function.__module__}.{function.__qualname__}".encode())
-        else:
-            _add(digest, function, seen)
-    elif isinstance(value, types.ModuleType):
-        digest.update(value.__name__.encode())
-        if value.__name__.partition(".")[0] not in _OPAQUE_ROOTS:
-            for name in sorted(names & set(vars(value))):
-                digest.update(name.encode())
-                _add_value(digest, getattr(value, name), names, seen)
-    elif isinstance(value, np.ndarray):
-        digest.update(repr((value.dtype, value.shape)).encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, tuple | list):
-        for item in value:
-            _add_value(digest, item, names, seen)
-    else:
-        digest.update(repr(value).encode())

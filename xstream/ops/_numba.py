@@ -6,13 +6,14 @@ cached on disk.
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import carray, types
-from numba.core import cgutils
+from numba.core import cgutils, errors
 from numba.extending import (
     intrinsic,
     models,
@@ -249,7 +250,7 @@ def _emit_source(emitter: EmitterType, given_start: bool) -> str:
                 f"    p{i} = call_allocate(w[1], frame, {i}, n{i}, {start})",
                 f"    if p{i} == 0 and n{i} > 0:",
                 "        return False",
-                f"    o{i} = carray(address_as_pointer(p{i}), (n{i},), {dtype})",
+                f"    o{i} = carray(address_as_pointer(p{i}), (n{i},), D{i})",
                 f"    o{i}[:] = values[{i}]",
             ]
         elif dtype == "float64":
@@ -263,14 +264,18 @@ def _emit_source(emitter: EmitterType, given_start: bool) -> str:
 def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -> Any:
     if len(values) == 1 and isinstance(values[0], types.StarArgTuple | types.StarArgUniTuple):
         values = values[0].types  # numba asks a second time with the values packed
-    if len(values) != len(emitter.fields):
-        return None
+    wanted = len(emitter.fields)
+    if len(values) != wanted:
+        raise errors.TypingError(f"out= declares {wanted} fields and {len(values)} are emitted")
     namespace: dict[str, Any] = {
         "__name__": __name__,  # cached code is loaded by the name of an importable module
-        "np": np, "dtype": np.dtype, "carray": carray, "frame_of": frame_of,
+        "np": np, "carray": carray, "frame_of": frame_of,
         "call_allocate": call_allocate, "call_send": call_send,
         "address_as_pointer": address_as_pointer,
     }  # fmt: skip
+    for i, (kind, dtype) in enumerate(emitter.fields):
+        if kind == "segment":
+            namespace[f"D{i}"] = np.lib.format.descr_to_dtype(literal_eval(dtype))
     exec(_emit_source(emitter, given_start), namespace)
     return namespace["implementation"]
 

@@ -12,7 +12,13 @@ import numpy as np
 
 from xstream._native import ffi, lib
 from xstream.errors import KernelError, SegmentMemoryError
-from xstream.ops._adapter import CompiledKernel, compile_kernel
+from xstream.ops._adapter import (
+    ArgumentType,
+    CompiledKernel,
+    argument_types,
+    compile_kernel,
+    normal_arguments,
+)
 from xstream.ops._python import PythonOperator
 from xstream.ops.kernel import Kernel
 from xstream.ops.native import NativePlan, checked
@@ -46,7 +52,7 @@ class KernelApply(Operator):
         """The kernel for such tuples; it may depend on their dtype."""
         raise NotImplementedError
 
-    def kernel_arguments(self) -> tuple[Any, ...]:
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
         """What the kernel gets behind the fields: the operator's parameters, unless it says."""
         return tuple(getattr(self, parameter.name) for parameter in fields(self))
 
@@ -55,8 +61,9 @@ class KernelApply(Operator):
 
     def compiled(self, inputs: Schema) -> CompiledKernel:
         """The machine code for such tuples; compiled once."""
-        arguments = _Arguments(self.kernel_arguments())
-        return _compiled(self.kernel_for(inputs), self.how, inputs, arguments)
+        kernel = self.kernel_for(inputs)
+        arguments = normal_arguments(kernel, self.kernel_arguments(inputs))
+        return _compiled(kernel, self.how, inputs, argument_types(arguments))
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         self.check(inputs[0])
@@ -79,24 +86,26 @@ class KernelApply(Operator):
             lib.xs_kernel_output(op, i, rule.itemsize, rule.start_rule, rule.num, rule.den)
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
-        self._fill_arguments(plan, op, code)
+        self._fill_arguments(plan, op, code, inputs[0])
         for k, state in enumerate(states):
             image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
             if lib.xs_kernel_state(op, k, len(state), state.itemsize, image):
                 raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
         return op
 
-    def _fill_arguments(self, plan: NativePlan, op: Any, code: CompiledKernel) -> None:
+    def _fill_arguments(
+        self, plan: NativePlan, op: Any, code: CompiledKernel, inputs: Schema
+    ) -> None:
         frame = lib.xs_kernel_frame(op)
         floats = ffi.cast("double *", frame)
         at = code.arguments_at
-        for value in code.arguments:
+        for value in normal_arguments(code.kernel, self.kernel_arguments(inputs)):
             if isinstance(value, np.ndarray):
                 plan.keep(value)
                 frame[at], frame[at + 1] = value.ctypes.data, len(value)
                 at += 2
             else:
-                if isinstance(value, float | np.floating):
+                if isinstance(value, float):
                     floats[at] = value
                 else:
                     frame[at] = int(value)
@@ -123,33 +132,21 @@ class UserKernel(KernelApply, Apply):
     kernel: Kernel = field(kw_only=True)
     arguments: tuple[Any, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", normal_arguments(self.kernel, self.arguments))
+
     def kernel_for(self, inputs: Schema) -> Kernel:
         return self.kernel
 
-    def kernel_arguments(self) -> tuple[Any, ...]:
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
         return self.arguments
 
 
-class _Arguments:
-    """Arguments that can be a key of the cache of compiled kernels: equal by type and value."""
-
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
-        self.key = tuple(
-            (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray)
-            else (type(value), repr(value)) for value in values
-        )  # fmt: skip
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Arguments) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
 @lru_cache(maxsize=256)
-def _compiled(kernel: Kernel, how: str, inputs: Schema, arguments: _Arguments) -> CompiledKernel:
-    return compile_kernel(kernel, how, inputs, arguments.values)
+def _compiled(
+    kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...]
+) -> CompiledKernel:
+    return compile_kernel(kernel, how, inputs, arguments)
 
 
 @dataclass(frozen=True)
