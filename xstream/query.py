@@ -105,9 +105,13 @@ class Query:
 
     def connect(self, feedback: Stream, stream: Stream) -> None:
         """Close a cycle: what `stream` carries comes back as `feedback`."""
+        if feedback.query is not self:
+            raise GraphError(f"{feedback!r} is not a feedback of this query")
         node = self.nodes[feedback.node]
-        if not isinstance(node.operator, Feedback) or feedback.query is not self:
+        if not isinstance(node.operator, Feedback):
             raise GraphError(f"{node.name} is not a feedback of this query")
+        if stream.query is not self:
+            raise GraphError(f"{node.name}, port 'in': a stream of another query")
         if node.inputs != (None,):
             raise GraphError(f"{node.name}, port 'in': connected already")
         if stream.schema.types != node.outputs[0].types:
@@ -132,11 +136,13 @@ class Query:
         outputs: tuple[Schema, ...],
         name: str | None,
     ) -> Node:
-        base = name or operator.label
-        self._names[base] += 1
-        if name is not None and self._names[base] > 1:
+        unique = name or operator.label
+        if name is not None and name in self._names:
             raise GraphError(f"two operators are called {name!r}")
-        unique = base if self._names[base] == 1 else f"{base} {self._names[base]}"
+        while unique in self._names:
+            self._names[operator.label] += 1
+            unique = f"{operator.label} {self._names[operator.label]}"
+        self._names[unique] += 1
         node = Node(len(self.nodes), unique, operator, edges, outputs)
         self.nodes.append(node)
         return node
@@ -170,18 +176,21 @@ class Query:
 
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
-        lines = [f'digraph "{self.name}" {{', "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
+        lines = [
+            f"digraph {_quoted(self.name)} {{",
+            "  rankdir=LR; node [shape=box, fontname=Helvetica];",
+        ]
         for node in self.nodes:
             shape = "" if node.operator.ports and node.outputs else ", style=rounded"
-            lines.append(f'  n{node.id} [label="{node.name}"{shape}];')
+            lines.append(f"  n{node.id} [label={_quoted(node.name)}{shape}];")
         for node in self.nodes:
             for port, edge in enumerate(node.inputs):
                 if edge is None:
                     continue
-                label = str(self.schema_of(edge)).replace('"', "'")
+                label = str(self.schema_of(edge))
                 if len(node.inputs) > 1:
                     label = f"{node.operator.port_name(port)}: {label}"
-                lines.append(f'  n{edge.node} -> n{node.id} [label="{label}", fontsize=9];')
+                lines.append(f"  n{edge.node} -> n{node.id} [label={_quoted(label)}, fontsize=9];")
         return "\n".join([*lines, "}"]) + "\n"
 
     def __repr__(self) -> str:
@@ -211,7 +220,7 @@ class Query:
         from xstream.sigseg import memory_manager
 
         self.validate()
-        if tuple_burst is not None and tuple_burst < 1:
+        if tuple_burst is not None and (not isinstance(tuple_burst, int) or tuple_burst < 1):
             raise GraphError(
                 f"tuple_burst is a positive number of tuples or None, not {tuple_burst}"
             )
@@ -219,3 +228,8 @@ class Query:
         run = Run(self, scheduler_named(scheduler, slice_us), manager, tuple_burst)
         run.execute(progress=progress, stop=stop)
         return run
+
+
+def _quoted(text: str) -> str:
+    """A string in Graphviz's language."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -23,6 +23,10 @@ __all__ = ["Counted", "OperatorStats", "Run"]
 
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
+#: How long what is under way may take after a stop: a cycle might go round for ever.
+STOP_GRACE_S = 1.0
+#: How often progress is a line where it is not a terminal's last one.
+LINE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Run:
         #: Whether it was stopped before its sources ended.
         self.stopped = False
         self.wall_seconds = 0.0
+        self._stopped_at = 0.0
         self._nodes = tuple(query.nodes)
         self._plan = NativePlan(manager)
         self._ops = self._build()
@@ -92,13 +97,16 @@ class Run:
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
         """Run until the sources end, somebody stops it, or an operator fails."""
-        report = _progress_line if progress is True else progress or None
+        line = _ProgressLine() if progress is True else None
+        report = line if line is not None else progress if callable(progress) else None
         begin = time.perf_counter()
         status, interrupts = lib.XS_OK, 0
         while status in (lib.XS_OK, lib.XS_WAIT):
             try:
                 if stop is not None and stop.is_set() and not self.stopped:
                     self._stop()
+                if self.stopped and time.perf_counter() - self._stopped_at > STOP_GRACE_S:
+                    break
                 status = lib.xs_plan_run(self._plan.handle, LOOK_UP_NS)
                 self.wall_seconds = time.perf_counter() - begin
                 if report is not None:
@@ -109,12 +117,14 @@ class Run:
                 if interrupts > 1:  # asked twice: what is under way is left as it is
                     break
         self.wall_seconds = time.perf_counter() - begin
-        if progress is True:
-            print(file=sys.stderr)
+        if line is not None:
+            line.close(self)
         if status == lib.XS_FAILED:
             self._raise_failure()
 
     def _stop(self) -> None:
+        if not self.stopped:
+            self._stopped_at = time.perf_counter()
         self.stopped = True
         lib.xs_plan_stop(self._plan.handle)
 
@@ -210,10 +220,26 @@ class Run:
         )
 
 
-def _progress_line(run: Run) -> None:
+class _ProgressLine:
+    """What `progress=True` shows: on a terminal one line that changes, elsewhere a line a second."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.shown_at = time.perf_counter()
+
+    def __call__(self, run: Run) -> None:
+        now = time.perf_counter()
+        if self.terminal:
+            print(f"\r{_progress_text(run)}\033[K", end="", file=sys.stderr, flush=True)
+        elif now - self.shown_at >= LINE_EVERY_S:
+            self.shown_at = now
+            print(_progress_text(run), file=sys.stderr, flush=True)
+
+    def close(self, run: Run) -> None:
+        """The last line says how it ended."""
+        print(f"\r{run!r}\033[K" if self.terminal else repr(run), file=sys.stderr, flush=True)
+
+
+def _progress_text(run: Run) -> str:
     rate = run.samples_per_second / 1e6
-    line = f"{run.query.name}: {run.source_samples:,} samples, {rate:,.1f} M/s"
-    if sys.stderr.isatty():
-        print(f"\r{line}\033[K", end="", file=sys.stderr)
-    else:
-        print(line, file=sys.stderr)
+    return f"{run.query.name}: {run.source_samples:,} samples, {rate:,.1f} M/s"

@@ -108,17 +108,26 @@ def array(
     data = np.asarray(samples)
     if data.ndim != 1:
         raise SchemaError(f"a recording has one dimension, not {data.ndim}")
-    if window < 1:
-        raise SchemaError(f"a window has at least one sample, not {window}")
-    if repeat is not None and repeat < 0:
-        raise SchemaError(f"repeat is how many times, or None for ever, not {repeat}")
+    if not isinstance(window, int | np.integer) or window < 1:
+        raise SchemaError(f"a window has at least one sample, not {window!r}")
+    if offered_hz is not None and not 0 < offered_hz < float("inf"):
+        raise SchemaError(f"offered_hz is a positive rate, not {offered_hz!r}")
+    _check_repeat(repeat)
     timebase = Timebase.index() if rate_hz is None else Timebase(rate_hz, start_time)
-    return ArraySource(data, timebase, window, repeat, start, partial, offered_hz)
+    return ArraySource(data, timebase, int(window), repeat, start, partial, offered_hz)
+
+
+def _check_repeat(repeat: int | None) -> None:
+    if repeat is not None and (not isinstance(repeat, int | np.integer) or repeat < 0):
+        raise SchemaError(f"repeat is how many times, or None for ever, not {repeat!r}")
 
 
 def samples(recording: npt.ArrayLike, repeat: int | None = 1) -> SampleSource:
     """A recording as a stream of (index, value) tuples, one a sample, without segments."""
     data = np.asarray(recording)
     if data.ndim != 1 or data.dtype.str[1:] not in _SAMPLE_TYPES:
-        raise SchemaError(f"samples are real numbers in one dimension, not {data.dtype}")
+        raise SchemaError(
+            f"samples are real numbers in one dimension, not {data.dtype} in {data.ndim}"
+        )
+    _check_repeat(repeat)
     return SampleSource(data, repeat)

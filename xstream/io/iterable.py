@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +29,17 @@ class IterableSource(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        items = self.items() if callable(self.items) else self.items
-        return PythonSource(plan, iter(items), self.out, self.label).op
+        return PythonSource(plan, self._begin(), self.out, self.label).op
+
+    def _begin(self) -> Iterator[Any]:
+        """A fresh iterator; asked for with the first tuple, so that its errors name the source."""
+        yield from self.items() if callable(self.items) else self.items
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]], out: SchemaLike) -> IterableSource:
     """Tuples from an iterable, or from a function that returns one: a generator, say.
+
+    An iterator serves one run; a list or a function serves any number.
 
     >>> import xstream as xs
     >>> q = xs.Query()

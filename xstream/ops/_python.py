@@ -62,7 +62,7 @@ def _pack_source(schema: Schema) -> str:
     lines = ["def pack(value, slots, at):"]
     if several:
         lines += [
-            f"    if value.__class__ is not tuple or len(value) != {len(schema)}:",
+            f"    if not isinstance(value, tuple) or len(value) != {len(schema)}:",
             "        raise wrong_shape(value)",
         ]
     numbers, checked_segments, counted = [], [], []
@@ -79,7 +79,7 @@ def _pack_source(schema: Schema) -> str:
             view = "floats" if type_.kind == "float64" else "integers"
             numbers.append(f"        slots.{view}[at + {i}] = {item}")
     if numbers:
-        lines += ["    try:", *numbers, "    except (TypeError, ValueError):"]
+        lines += ["    try:", *numbers, "    except (TypeError, ValueError, OverflowError):"]
         lines.append("        return pack(repaired(value), slots, at)")
     return "\n".join([*lines, *checked_segments, *counted])
 

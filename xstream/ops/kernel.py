@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, overload
@@ -82,6 +83,11 @@ def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
     if state is None:
         return ()
     values = tuple(state.values()) if isinstance(state, Mapping) else (state,)
+    for key in state if isinstance(state, Mapping) else ():
+        if not (isinstance(key, str) and key.isidentifier()) or keyword.iskeyword(key):
+            raise KernelError(f"kernel {name!r}: state {key!r} is not a name")
+        if key.startswith("_"):
+            raise KernelError(f"kernel {name!r}: state {key!r} begins with an underscore")
     arrays = tuple(np.atleast_1d(np.array(value)) for value in values)
     for array in arrays:
         if array.ndim != 1 or array.dtype.hasobject:
