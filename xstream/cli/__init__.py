@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from xstream.cli.bench import app as bench_app
 from xstream.errors import XStreamError
 
 __all__ = ["app", "main"]
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(bench_app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

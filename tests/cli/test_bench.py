@@ -1,0 +1,159 @@
+"""`xstream bench`: every command at a small size, its JSON, and one sentence for bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xstream.cli import main
+
+SMALL = ("--trials", "2", "--samples", "4096", "--window", "256")
+
+
+@pytest.fixture(autouse=True)
+def _short_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty windows around the first word instead of nine seconds."""
+    from xstream.bench import enginebench, pythonop, ratecontrol, recording, table1
+
+    piece = recording.counting_aloud()[24_000 : 24_000 + 20 * 256]
+
+    def read(path: Path | None) -> Any:
+        return (piece, recording.RATE_HZ) if path is None else recording.read_recording(path)
+
+    for module in (enginebench, pythonop, ratecontrol, table1):
+        monkeypatch.setattr(module, "read_recording", read)
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of `xstream ...`."""
+    monkeypatch.setattr(sys, "argv", ["xstream", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def bench_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> dict[str, Any]:
+    assert call(monkeypatch, "bench", *arguments, "--json") == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+COMMANDS = {
+    "passchain": (*SMALL, "--operators", "3"),
+    "statfilter": (*SMALL, "--megabytes", "0.1"),
+    "silencefilter": SMALL,
+    "enginebench": (*SMALL, "--operators", "20"),
+    "pythonop": SMALL,
+    "ratecontrol": ("--trials", "1", "--seconds", "0.002", "--window", "256"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_has_the_rate_the_trials_and_the_figures(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = bench_json(monkeypatch, capsys, command, *COMMANDS[command])
+    assert found["benchmark"] == command
+    best = found["results"][0]
+    assert found["samples_per_second"] == best["samples_per_second"] == max(best["trials"]) > 0
+    assert 0 <= found["spread"] < 1
+    assert found["loading_seconds"] >= 0
+    assert found["checked"]
+    assert found["figures"]
+    assert found["machine"]["cores"] > 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_elsewhere_than_on_a_terminal_it_prints_plain_columns(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "bench", command, *COMMANDS[command]) == 0
+    printed = capsys.readouterr().out
+    assert "samples/s" in printed
+    assert "figure" in printed
+    assert not set("│┃\x1b") & set(printed)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "fifo-slice", "rtc", "df"])
+@pytest.mark.parametrize("memory", ["copy-always", "refcount-realloc"])
+def test_every_benchmark_gives_right_answers_under_every_scheduler(
+    scheduler: str,
+    memory: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    how = ("--scheduler", scheduler, "--memory", memory, "--trials", "1")
+    for command in ("passchain", "statfilter", "silencefilter"):
+        rest = tuple(COMMANDS[command][2:])
+        found = bench_json(monkeypatch, capsys, command, *rest, *how)
+        assert any("NoSigSeg" in result["name"] for result in found["results"])
+
+
+def test_kinds_of_operators(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("library", "kernel", "python"):
+        found = bench_json(
+            monkeypatch, capsys, "statfilter", *SMALL, "--megabytes", "0", "--kind", kind
+        )
+        assert kind in found["results"][0]["name"]
+
+
+def test_a_wav_file_as_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import soundfile
+
+    path = tmp_path / "noise.wav"
+    noise = np.random.default_rng(0).normal(0, 0.1, (1000, 2)).astype(np.float32)
+    soundfile.write(path, noise, 8000)
+    found = bench_json(
+        monkeypatch, capsys, "statfilter", *SMALL, "--megabytes", "0", "--input", str(path)
+    )
+    assert found["settings"]["input"] == str(path)
+    assert found["results"][0]["samples"] % (3 * 256) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("passchain", "--scheduler", "lifo"), "there is no scheduler 'lifo'"),
+        (("passchain", "--memory", "none"), "memory manager 'none'"),
+        (("passchain", "--kind", "fortran"), "--kind is one of library, kernel, python"),
+        (("passchain", "--trials", "0"), "--trials is at least 1, not 0"),
+        (("passchain", "--window", "0"), "--window is at least 1, not 0"),
+        (("statfilter", "--megabytes", "-1"), "--megabytes is nought or more"),
+        (("statfilter", "--input", "nowhere.wav"), "nowhere.wav cannot be read as a sound file"),
+        (("ratecontrol", "--seconds", "0"), "--seconds is a positive number"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: tuple[str, ...],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "bench", *arguments) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert not said.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from xstream.cli import app; from typer.testing import CliRunner;"
+        "assert CliRunner().invoke(app, ['bench', 'passchain', '--help']).exit_code == 0;"
+        "heavy = {'numba', 'numpy', 'pyspark', 'plotly', 'scipy', 'soundfile'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,30 @@
+"""A query as a contender: checked once, sized, then run by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xstream.bench.queries import Declared, Engine
+from xstream.bench.settings import Settings
+from xstream.bench.trials import Trial, repetitions
+
+__all__ = ["contender"]
+
+
+def contender(
+    settings: Settings, declared: Declared, engine: Engine | None = None, once: bool = False
+) -> Callable[[], Trial]:
+    """Check one pass over the recording, choose how often a trial repeats it, return the trial."""
+    how = engine or settings.engine
+    wanted = declared.checked_samples(how)
+
+    def trial(repeat: int) -> Trial:
+        return declared.trial(how, repeat, wanted)
+
+    if once:
+        repeat = 1
+    elif settings.samples is not None:
+        repeat = max(1, round(settings.samples / len(declared.recording)))
+    else:
+        repeat = repetitions(trial, settings.seconds)
+    return lambda: trial(repeat)

@@ -1,0 +1,96 @@
+"""The same work on other engines, each a program of its own in a process of its own.
+
+A peer is a file `on_<name>.py` here. It gets a job (the recording, the benchmark, the file with our
+numba kernels) and prints one line of JSON: for each way of doing the work its trials in samples a
+second, and a digest of what came out of one pass, which must equal ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xstream.bench.trials import Result, Trial
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from xstream.bench.queries import Declared
+    from xstream.bench.settings import Settings
+
+__all__ = ["PEERS", "digest", "measure_peers"]
+
+#: Name, program, interpreter: GNU Radio is the system's, and so is the Python that it runs under.
+PEERS = (
+    ("GNU Radio", "on_gnuradio.py", "/usr/bin/python3"),
+    ("bytewax", "on_bytewax.py", sys.executable),
+    ("streamz", "on_streamz.py", sys.executable),
+    ("polars", "on_polars.py", sys.executable),
+    ("duckdb", "on_duckdb.py", sys.executable),
+    ("Spark", "on_spark.py", sys.executable),
+)
+_HERE = Path(__file__).parent
+_LIMIT_SECONDS = 300
+
+
+def digest(samples: npt.NDArray[Any]) -> str:
+    """What stands for the samples that came out."""
+    return hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes()).hexdigest()
+
+
+def measure_peers(
+    benchmark: str, declared: Declared, settings: Settings
+) -> tuple[dict[str, Result], list[str]]:
+    """Results by peer and way of working, and a sentence for each peer that has none."""
+    found: dict[str, Result] = {}
+    missing: list[str] = []
+    wanted = digest(declared.reference())
+    with tempfile.TemporaryDirectory(prefix="xstream-peers-") as folder:
+        recording = Path(folder, "recording.npy")
+        np.save(recording, np.ascontiguousarray(declared.recording, np.float32))
+        job = {
+            "benchmark": benchmark, "recording": str(recording), "window": declared.window,
+            "operators": declared.operators, "alpha": declared.alpha, "beta": declared.beta,
+            "seconds": settings.seconds, "trials": min(settings.trials, 5),
+            "kernels": str(_HERE.parent / "_statistics.py"),
+        }  # fmt: skip
+        for name, program, python in PEERS:
+            answer = _ask(python, program, job, folder)
+            if isinstance(answer, str):
+                missing.append(f"{name} {answer}")
+                continue
+            for way in answer["ways"]:
+                if way["digest"] != wanted:
+                    raise AssertionError(f"{name}, {way['name']}: its samples are not ours")
+                trials = tuple(Trial(round(speed), 1.0) for speed in way["samples_per_second"])
+                title = f"{name} {answer['version']}, {way['name']}"
+                found[title] = Result(title, trials)
+    return found, missing
+
+
+def _ask(python: str, program: str, job: dict[str, Any], folder: str) -> dict[str, Any] | str:
+    """A peer's answer, or why there is none."""
+    command = [python, str(_HERE / program), json.dumps(job)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT_SECONDS,
+            check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        return f"is missing: there is no {python}"
+    except subprocess.TimeoutExpired:
+        return f"was given up: it took longer than {_LIMIT_SECONDS} s"
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        absent = last.startswith(("ModuleNotFoundError", "ImportError"))
+        return f"is missing: {last}" if absent else f"failed: {last}"
+    answer: dict[str, Any] = json.loads(lines[-1])
+    return answer

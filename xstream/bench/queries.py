@@ -1,0 +1,182 @@
+"""The queries of the benchmarks, each with segments and with one tuple a sample (NoSigSeg)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream import io
+from xstream.bench import _kernels
+from xstream.bench.trials import Trial
+from xstream.errors import InputError
+from xstream.query import Query
+from xstream.run import Run
+from xstream.sigseg import SigSeg
+from xstream.stream import Stream
+
+__all__ = ["KINDS", "Declared", "Engine", "Passchain", "Silencefilter", "Statfilter", "joined"]
+
+#: Ways to write an operator, as `--kind` takes them.
+KINDS = ("library", "kernel", "python")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How a query is run."""
+
+    scheduler: str = "df"
+    memory: str = "refcount-lazy"
+    tuple_burst: int | None = 64
+
+    def run(self, query: Query) -> Run:
+        """Run it so."""
+        return query.run(self.scheduler, self.memory, self.tuple_burst)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A benchmark's query over a recording: what a trial runs."""
+
+    recording: npt.NDArray[Any] = field(repr=False)
+    window: int
+    rate_hz: float = 44_100.0
+    operators: int = 10
+    kind: str = "library"
+    segments: bool = True
+    alpha: float = 0.02
+    beta: float = 0.001
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"--kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        for name in ("window", "operators"):
+            if getattr(self, name) < 1:
+                raise InputError(f"--{name} is at least 1, not {getattr(self, name)}")
+
+    def source(self, query: Query, repeat: int) -> Stream:
+        """The recording as windows, or sample by sample."""
+        if self.segments:
+            return query.source(
+                io.array(self.recording, self.rate_hz, window=self.window, repeat=repeat)
+            )
+        return query.source(io.samples(self.recording, repeat=repeat))
+
+    def build(self, query: Query, repeat: int) -> Stream:
+        """The operators; each benchmark has its own."""
+        raise NotImplementedError
+
+    def reference(self) -> npt.NDArray[Any]:
+        """The samples that must come out of one pass over the recording, by numpy."""
+        raise NotImplementedError
+
+    def checked_samples(self, engine: Engine) -> int:
+        """How many samples come out of one pass, once they have proved to be the right ones."""
+        query = Query(type(self).__name__)
+        out = self.build(query, 1).collect()
+        found, wanted = joined(engine.run(query)[out]), self.reference()
+        if not np.array_equal(found, wanted):
+            raise AssertionError(
+                f"{query.name}: {len(found):,} samples came out that are not the {len(wanted):,} "
+                "of the reference"
+            )
+        return len(wanted)
+
+    def trial(self, engine: Engine, repeat: int, expected_samples: int) -> Trial:
+        """Run and count; loading is what happens before the clock of the run starts."""
+        from time import perf_counter
+
+        query = Query(type(self).__name__)
+        out = self.build(query, repeat).count()
+        begin = perf_counter()
+        run = engine.run(query)
+        loading = perf_counter() - begin - run.wall_seconds
+        found = run[out].samples
+        if found != expected_samples * repeat:
+            raise AssertionError(
+                f"{query.name}: {found:,} samples came out, not {expected_samples * repeat:,}"
+            )
+        return Trial(run.source_samples, run.wall_seconds, loading)
+
+
+def _same(*values: Any) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+class Passchain(Declared):
+    """PASSCHAIN and EngineBench: a chain of operators that hand their input on."""
+
+    def build(self, query: Query, repeat: int) -> Stream:
+        """A chain."""
+        stream = self.source(query, repeat)
+        for _ in range(self.operators):
+            if self.kind == "library":
+                stream = stream.passed()
+            elif self.kind == "kernel":
+                kernel = _kernels.pass_window if self.segments else _kernels.pass_sample
+                stream = stream.filter(kernel)
+            else:
+                stream = stream.map(_same)
+        return stream
+
+    def reference(self) -> npt.NDArray[Any]:
+        """What must come out: everything."""
+        return self.recording
+
+
+class Statfilter(Declared):
+    """STATFILTER: windows louder than alpha whose mean is below beta."""
+
+    def build(self, query: Query, repeat: int) -> Stream:
+        """Two filters."""
+        stream = self.source(query, repeat)
+        if not self.segments:
+            return stream.iterate(_kernels.louder_samples, self.window, self.alpha).iterate(
+                _kernels.lower_samples, self.window, self.beta
+            )
+        if self.kind == "library":
+            return stream.std_above(self.alpha).mean_below(self.beta)
+        if self.kind == "kernel":
+            return stream.filter(_kernels.louder, self.alpha).filter(_kernels.lower, self.beta)
+        alpha, beta = self.alpha, self.beta
+        return stream.filter(
+            lambda segment: np.asarray(segment).std(dtype=np.float64) > alpha
+        ).filter(lambda segment: np.asarray(segment).mean(dtype=np.float64) < beta)
+
+    def reference(self) -> npt.NDArray[Any]:
+        """The windows that must pass, by numpy in float64."""
+        windows = self.recording.reshape(-1, self.window)
+        wide = windows.astype(np.float64)
+        keep = (wide.std(axis=1) > self.alpha) & (wide.mean(axis=1) < self.beta)
+        passing: npt.NDArray[Any] = windows[keep].ravel()
+        return passing
+
+
+class Silencefilter(Declared):
+    """SILENCEFILTER: a detector finds ranges with voice, a filter joins the stream with them."""
+
+    def build(self, query: Query, repeat: int) -> Stream:
+        """A detector and a gate."""
+        stream = self.source(query, repeat)
+        if self.segments:
+            return stream.gate(stream.silence(self.alpha))
+        ranges = stream.iterate(_kernels.voice_ranges, self.window, self.alpha)
+        return ranges.merge(stream.map(_kernels.sample_event)).iterate(_kernels.samples_in_ranges)
+
+    def reference(self) -> npt.NDArray[Any]:
+        """The windows with voice, by numpy in float64."""
+        windows = self.recording.reshape(-1, self.window)
+        keep = windows.astype(np.float64).std(axis=1) > self.alpha
+        passing: npt.NDArray[Any] = windows[keep].ravel()
+        return passing
+
+
+def joined(found: list[Any]) -> npt.NDArray[Any]:
+    """Collected windows, or (index, value) tuples, as samples."""
+    if not found:
+        return np.zeros(0, np.float32)
+    if isinstance(found[0], SigSeg):
+        return np.concatenate([np.asarray(segment) for segment in found])
+    return np.array([value for _, value in found])

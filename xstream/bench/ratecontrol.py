@@ -1,0 +1,138 @@
+"""Rate control: throughput and memory while more is offered than can be served (Figure 7)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from xstream import io
+from xstream.bench import _kernels
+from xstream.bench._resident import ResidentPeak
+from xstream.bench.queries import Statfilter
+from xstream.bench.recording import read_recording, whole_windows
+from xstream.bench.report import Figure, Report
+from xstream.bench.settings import Settings
+from xstream.bench.trials import Result, Trial
+from xstream.errors import InputError
+from xstream.query import Query
+
+__all__ = ["ratecontrol"]
+
+#: Offered loads as multiples of what can be served, and lengths of runs.
+_LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
+_LENGTHS = (1, 4)
+_BURST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """One run under an offered load."""
+
+    trial: Trial
+    queued_tuples: int
+    #: What the queues and the manager's segments took at their fullest.
+    peak_bytes: int
+    resident_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """STATFILTER over a recording, offered at some rate."""
+
+    settings: Settings
+    work: Statfilter
+    passing: int
+
+    def serve(self, repeat: int, burst: int | None, offered_hz: float | None) -> _Served:
+        work, settings = self.work, self.settings
+        query = Query("ratecontrol")
+        source = io.array(
+            work.recording, work.rate_hz, work.window, repeat=repeat, offered_hz=offered_hz
+        )
+        stream = query.source(source).filter(_kernels.louder, work.alpha)
+        out = stream.filter(_kernels.lower, work.beta).count()
+        resident = ResidentPeak()
+        run = query.run(settings.scheduler, settings.memory, burst)
+        if run[out].samples != self.passing * repeat:
+            raise AssertionError(
+                f"{run[out].samples:,} samples came out, not {self.passing * repeat:,}"
+            )
+        return _Served(
+            Trial(run.source_samples, run.wall_seconds),
+            max(stats.queue_peak for stats in run.stats.values()),
+            run.queue_bytes_peak + run.memory.peak_bytes,
+            resident.grown(),
+        )
+
+
+def ratecontrol(settings: Settings) -> Report:
+    """Offer up to ten times what can be served, with rate control and without."""
+    if settings.scheduler == "all":
+        raise InputError("ratecontrol takes one --scheduler")
+    samples, rate_hz = read_recording(settings.input)
+    recording = whole_windows(samples, settings.window)
+    work = Statfilter(recording, settings.window, rate_hz, alpha=settings.alpha, beta=settings.beta)
+    load = _Load(settings, work, len(work.reference()))
+    repeat, capacity_hz = _capacity(load, settings)
+    found: dict[tuple[int | None, float, int], list[_Served]] = defaultdict(list)
+    for _ in range(settings.trials):  # in turns, so that the machine's other work hits all
+        for times in _LENGTHS:
+            for burst in (_BURST, None):
+                for multiple in _LOADS:
+                    served = load.serve(repeat * times, burst, multiple * capacity_hz)
+                    found[burst, multiple, times].append(served)
+    return _report(settings, found, repeat * len(recording))
+
+
+def _capacity(load: _Load, settings: Settings) -> tuple[int, float]:
+    """How often to repeat the recording in a short run, and the samples a second it serves."""
+    load.serve(1, _BURST, None)
+    speed = load.serve(20, _BURST, None).trial.samples_per_second
+    repeat = max(2, round(speed * settings.seconds / len(load.work.recording)))
+    tries = [load.serve(repeat, _BURST, None).trial for _ in range(settings.trials)]
+    return repeat, max(trial.samples_per_second for trial in tries)
+
+
+def _report(
+    settings: Settings, found: dict[tuple[int | None, float, int], list[_Served]], samples: int
+) -> Report:
+    def speed(burst: int | None, load: float, *lengths: int) -> float:
+        tries = (served for times in lengths for served in found[burst, load, times])
+        return max(served.trial.samples_per_second for served in tries)
+
+    def peak(burst: int | None, load: float, times: int) -> int:
+        return max(served.peak_bytes for served in found[burst, load, times])
+
+    most = _LOADS[-1]
+    best = Result(
+        f"at {most:g} times the load",
+        tuple(served.trial for times in _LENGTHS for served in found[_BURST, most, times]),
+    )
+    report = Report("ratecontrol", settings.to_json(), [best])
+    report.checked = "the number of samples that passed in each run, against numpy"
+    rows: list[tuple[Any, ...]] = []
+    for (burst, load, times), tries in sorted(
+        found.items(), key=lambda item: (item[0][0] is None, item[0][1:])
+    ):
+        rows.append((
+            "off" if burst is None else burst, f"{load:g}", f"{samples * times / 1e6:,.0f} M",
+            f"{speed(burst, load, times) / 1e9:.2f}",
+            f"{max(served.queued_tuples for served in tries):,}",
+            f"{peak(burst, load, times) / 1e6:.1f}",
+            f"{max(served.resident_bytes for served in tries) / 1e6:.1f}",
+        ))  # fmt: skip
+    columns = ("tuple_burst", "load", "samples", "Gsamples/s", "queued tuples",
+               "queues and segments, MB", "process grew, MB")  # fmt: skip
+    report.tables.append(("offered load, in multiples of what can be served", columns, rows))
+    for burst, name in ((_BURST, "controlled"), (None, "not controlled")):
+        top = max(speed(_BURST, load, *_LENGTHS) for load in _LOADS)
+        share = speed(burst, most, *_LENGTHS) / top
+        floor, ceiling = (0.95, 1.05) if burst else (None, None)
+        report.figures.append(
+            Figure(f"of peak throughput at {most:g} x the load, {name}", share, "times", floor)
+        )
+        growth = peak(burst, most, _LENGTHS[-1]) / peak(burst, most, 1)
+        what = f"memory of a run {_LENGTHS[-1]} x as long, {name}"
+        report.figures.append(Figure(what, growth, "times", ceiling=ceiling))
+    return report

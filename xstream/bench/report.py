@@ -1,0 +1,125 @@
+"""`Report`: what a benchmark found, as data; the command line prints it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from xstream.bench.trials import Result
+
+__all__ = ["Figure", "Report", "machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that the benchmark is run for, and what it should at least (or at most) be."""
+
+    name: str
+    value: float
+    unit: str
+    floor: float | None = None
+    ceiling: float | None = None
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether it is as good as it should be; None where nothing is demanded."""
+        if self.floor is not None:
+            return self.value >= self.floor
+        if self.ceiling is not None:
+            return self.value <= self.ceiling
+        return None
+
+    @property
+    def demand(self) -> str:
+        """What is asked of it, in words."""
+        if self.floor is not None:
+            return f"at least {self.floor:g}"
+        return f"at most {self.ceiling:g}" if self.ceiling is not None else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name, "value": self.value, "unit": self.unit, "floor": self.floor,
+            "ceiling": self.ceiling, "reached": self.reached,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Report:
+    """Results of contenders measured in turns, and the figures drawn from them."""
+
+    benchmark: str
+    settings: dict[str, Any]
+    results: list[Result] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    #: Further tables: a title, the names of the columns, the rows.
+    tables: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = field(default_factory=list)
+    #: What the answers were compared with; they have been, or there would be no report.
+    checked: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def samples_per_second(self) -> float:
+        """The best trial's of the first contender: the engine as the settings say."""
+        return self.results[0].samples_per_second
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with `samples_per_second` at the top."""
+        return {
+            "benchmark": self.benchmark,
+            "samples_per_second": self.samples_per_second,
+            "spread": self.results[0].spread,
+            "loading_seconds": self.results[0].loading_seconds,
+            "settings": self.settings,
+            "results": [result.to_json() for result in self.results],
+            "figures": [figure.to_json() for figure in self.figures],
+            "tables": [
+                {"title": title, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
+                for title, columns, rows in self.tables
+            ],
+            "checked": self.checked,
+            "notes": self.notes,
+            "machine": machine(),
+        }
+
+
+@lru_cache(maxsize=1)
+def _commit() -> str | None:
+    here = Path(__file__).resolve().parent
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty"],
+            capture_output=True, text=True, timeout=5, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def machine() -> dict[str, Any]:
+    """Where and on what a figure was measured: processor, cores, load, versions, commit."""
+    from importlib.metadata import version
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "xstream": version("xstream"),
+        "commit": _commit(),
+    }

@@ -1,0 +1,58 @@
+"""What the command line says, checked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from xstream.bench.queries import Engine
+from xstream.errors import InputError
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a benchmark is run."""
+
+    scheduler: str = "df"
+    memory: str = "refcount-lazy"
+    window: int = 4096
+    kind: str = "library"
+    operators: int = 10
+    trials: int = 9
+    #: Each trial repeats the recording for about so long, or for so many samples.
+    seconds: float = 0.1
+    samples: int | None = None
+    #: STATFILTER also runs once over so much memory; 0 leaves that out.
+    megabytes: float = 256.0
+    alpha: float = 0.02
+    beta: float = 0.001
+    input: Path | None = None
+    peers: bool = False
+
+    def __post_init__(self) -> None:
+        from xstream.sched import scheduler
+        from xstream.sigseg import memory_manager
+
+        if self.scheduler != "all":
+            scheduler(self.scheduler)
+        memory_manager(self.memory)
+        for name in ("window", "operators", "trials", "samples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"--{name} is at least 1, not {value}")
+        if self.seconds <= 0:
+            raise InputError(f"--seconds is a positive number, not {self.seconds:g}")
+        if self.megabytes < 0:
+            raise InputError(f"--megabytes is nought or more, not {self.megabytes:g}")
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that the benchmark is about."""
+        return Engine(self.scheduler, self.memory)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "input": None if self.input is None else str(self.input)}

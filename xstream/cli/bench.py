@@ -1,0 +1,160 @@
+"""`xstream bench`: the paper's benchmarks; xstream.bench does the work, this prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from xstream.bench.report import Report
+    from xstream.bench.settings import Settings
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="The benchmarks of the paper: Table I, EngineBench, Figure 7. Each prints its figures.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Scheduler = Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")]
+Memory = Annotated[
+    str, typer.Option(help="copy-always, refcount-copy, refcount-realloc or refcount-lazy.")
+]
+Window = Annotated[int, typer.Option(help="Samples in a window.")]
+Trials = Annotated[int, typer.Option(help="How often each contender is measured, in turns.")]
+Seconds = Annotated[float, typer.Option(help="About how long a trial takes.")]
+Samples = Annotated[
+    int | None, typer.Option(help="Samples in a trial, instead of --seconds.", show_default=False)
+]
+Input = Annotated[
+    Path | None, typer.Option(help="A sound file instead of the recording made here.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Kind = Annotated[str, typer.Option(help="How operators are written: library, kernel or python.")]
+Operators = Annotated[int, typer.Option(help="Operators in the chain.")]
+Peers = Annotated[bool, typer.Option("--peers", help="Run other engines on the same work.")]
+Alpha = Annotated[float, typer.Option(help="Windows pass whose standard deviation is above this.")]
+Beta = Annotated[float, typer.Option(help="Windows pass whose mean is below this.")]
+
+
+@app.command()
+def passchain(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    kind: Kind = "library", operators: Operators = 10, trials: Trials = 9, seconds: Seconds = 0.1,
+    samples: Samples = None, input: Input = None, peers: Peers = False, json: Json = False,
+) -> None:  # fmt: skip
+    """Ten operators that pass their input on: what passing data costs."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
+        trials=trials, seconds=seconds, samples=samples, input=input, peers=peers,
+    )  # fmt: skip
+    from xstream.bench import table1
+
+    _show(table1.passchain(settings), json)
+
+
+@app.command()
+def statfilter(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    kind: Kind = "library", trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
+    megabytes: Annotated[
+        float, typer.Option(help="Also measured once over so much memory; 0: only in cache.")
+    ] = 256.0,
+    alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Two filters over windows, beside a bare numba loop with the same arithmetic."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, kind=kind, trials=trials,
+        seconds=seconds, samples=samples, megabytes=megabytes, alpha=alpha, beta=beta, input=input,
+        peers=peers,
+    )  # fmt: skip
+    from xstream.bench import table1
+
+    _show(table1.statfilter(settings), json)
+
+
+@app.command()
+def silencefilter(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None, alpha: Alpha = 0.02,
+    beta: Beta = 0.001, input: Input = None, peers: Peers = False, json: Json = False,
+) -> None:  # fmt: skip
+    """A stream joined with the ranges of it that hold a voice."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
+        samples=samples, alpha=alpha, beta=beta, input=input, peers=peers,
+    )  # fmt: skip
+    from xstream.bench import table1
+
+    _show(table1.silencefilter(settings), json)
+
+
+@app.command()
+def enginebench(
+    scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc, df, or all.")] = "all",
+    memory: Memory = "refcount-lazy", window: Window = 4096, kind: Kind = "library",
+    operators: Operators = 1000, trials: Trials = 9, seconds: Seconds = 0.1,
+    samples: Samples = None, input: Input = None, json: Json = False,
+) -> None:  # fmt: skip
+    """A thousand pass-through operators: nanoseconds a hop under every scheduler."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
+        trials=trials, seconds=seconds, samples=samples, input=input,
+    )  # fmt: skip
+    from xstream.bench.enginebench import enginebench as run
+
+    _show(run(settings), json)
+
+
+@app.command()
+def ratecontrol(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    trials: Trials = 5, seconds: Seconds = 0.1, input: Input = None, json: Json = False,
+) -> None:  # fmt: skip
+    """Up to ten times the load that can be served, with rate control and without (Figure 7)."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
+        input=input,
+    )  # fmt: skip
+    from xstream.bench.ratecontrol import ratecontrol as run
+
+    _show(run(settings), json)
+
+
+@app.command()
+def pythonop(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 64,
+    operators: Operators = 1, trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
+    input: Input = None, json: Json = False,
+) -> None:  # fmt: skip
+    """What a plain Python operator costs by the tuple."""
+    settings = _settings(
+        scheduler=scheduler, memory=memory, window=window, operators=operators, kind="python",
+        trials=trials, seconds=seconds, samples=samples, input=input,
+    )  # fmt: skip
+    from xstream.bench.pythonop import pythonop as run
+
+    _show(run(settings), json)
+
+
+def _settings(**values: Any) -> Settings:
+    from xstream.bench.settings import Settings
+
+    return Settings(**values)
+
+
+def _show(report: Report, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(report.to_json(), indent=2))
+        return
+    from rich.console import Console
+
+    from xstream.cli._tables import print_report
+
+    print_report(report, Console(highlight=False))
