@@ -21,7 +21,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.native
 
-$(VENV)/.native: $(VENV)/.installed $(NATIVE_SOURCES) hatch_build.py
+$(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
 	$(BIN)/python hatch_build.py
 	@touch $@
 
@@ -39,6 +39,16 @@ demo: install ## the main job, in the terminal
 
 bench: install ## benchmarks, with the figure each one must reach; ONLY=append runs those
 	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)")
+
+bench-peers: install ## the paper's benchmarks beside other engines, which it installs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	@if /usr/bin/python3 -c 'import gnuradio' 2>/dev/null; then :; \
+	elif ! command -v apt-get >/dev/null; then echo "GNU Radio is left out: this system has no apt-get; install it for /usr/bin/python3."; \
+	elif [ "$$(id -u)" != 0 ]; then echo "GNU Radio is left out, for only root may install it: sudo apt-get install gnuradio python3-numba"; \
+	else apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends gnuradio python3-numba; fi
+	$(BIN)/xstream bench passchain --peers
+	$(BIN)/xstream bench statfilter --peers
+	$(BIN)/xstream bench silencefilter --peers
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .
