@@ -357,7 +357,7 @@ class _Call:
             "from numpy import dtype",
             "from numba import carray",
             "from xstream.ops._numba import address_as_pointer as _at, as_readonly as _readonly",
-            "from xstream.ops._numba import call_allocate as _allocate, emitter_maker",
+            "from xstream.ops._numba import call_allocate as _allocate, emitter_maker, fill as _fill",
             "from xstream.ops._numba import guarded_call as _call",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
@@ -429,7 +429,7 @@ class _Call:
                     f"if p{i} != 0:",
                     f"    o{i} = carray(_at(p{i}), (len({value}),), "
                     f"{self.layout.dtype_name(field.type.dtype)})",
-                    f"    o{i}[:] = {value}",
+                    f"    _fill(o{i}, {value})",
                 ]
             else:
                 lines.append(f"{'f' if field.type.kind == 'float64' else 'w'}[{at}] = {value}")
