@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xstream.ops.apply import Sink, apply
 from xstream.ops.basic import Collect, Count, Merge, Pass
+from xstream.ops.cfar import Cfar
+from xstream.ops.decimate import Decimate
 from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.dewindow import Dewindow
 from xstream.ops.energy import Energy
+from xstream.ops.fft import Fft
+from xstream.ops.fir import Fir
 from xstream.ops.gate import Gate
+from xstream.ops.haar import Haar
+from xstream.ops.hanning import Hanning
+from xstream.ops.ifft import Ifft
 from xstream.ops.join import Join
 from xstream.ops.kernel import Kernel
 from xstream.ops.mean import Mean
@@ -25,6 +32,8 @@ from xstream.ops.stats import Stats
 from xstream.ops.std import Std
 from xstream.ops.std_above import StdAbove
 from xstream.ops.sync import Sync
+from xstream.ops.threshold import Threshold
+from xstream.ops.trimpeak import Trimpeak
 from xstream.ops.union import Union
 from xstream.ops.zip import Zip
 from xstream.query import Query, SinkRef
@@ -143,11 +152,12 @@ class Stream:
         """
         return control.then(Gate(), self, name=name)
 
-    def sync(self, *streams: Stream, name: str | None = None) -> Stream:
+    def sync(self, *streams: Stream, flush: bool = False, name: str | None = None) -> Stream:
         """This is a control stream (keep, start, stop): those ranges of all the streams.
 
         Requests are served in order, each as soon as every stream covers it. keep=False discards
-        what lies before `stop`, and is what bounds memory.
+        what lies before `stop`, and is what bounds memory. Requests that still wait at the end of
+        the streams are dropped, or get what there is where `flush`.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -158,7 +168,7 @@ class Stream:
         >>> [tuple(np.asarray(seg).tolist() for seg in row) for row in q.run()[out]]
         [([1, 2], [-1, -2])]
         """
-        return self.then(Sync(), *streams, name=name)
+        return self.then(Sync(flush), *streams, name=name)
 
     def join(
         self, other: Stream, on: str | None = None, unique: bool = False, name: str | None = None
@@ -308,6 +318,133 @@ class Stream:
         ([(False, 0, 2), (True, 2, 4)], [[-1.0, 1.0]])
         """
         return self.then(Silence(gamma), name=name)
+
+    # -- spectra and filters -----------------------------------------------------------------
+
+    def hanning(self, size: int, name: str | None = None) -> Stream:
+        """Every `size` samples times the Hann window of that size.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.ones(10), window=10)).hanning(5).collect()
+        >>> np.asarray(q.run()[out][0]).round(3).tolist()
+        [0.0, 0.5, 1.0, 0.5, 0.0, 0.0, 0.5, 1.0, 0.5, 0.0]
+        """
+        return self.then(Hanning(size), name=name)
+
+    def fft(self, size: int, name: str | None = None) -> Stream:
+        """The spectrum of every `size` samples: half of it, size // 2 + 1 bins, if they are real.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> tone = np.cos(np.arange(8) * np.pi / 2)
+        >>> out = q.source(xs.io.array(tone)).fft(8).collect()
+        >>> np.abs(q.run()[out][0]).round(6).tolist()
+        [0.0, 0.0, 4.0, 0.0, 0.0]
+        """
+        return self.then(Fft(size), name=name)
+
+    def ifft(self, size: int, real: bool = True, name: str | None = None) -> Stream:
+        """The inverse of `fft`: `size` samples from every spectrum.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.arange(4.0))).fft(4).ifft(4).collect()
+        >>> np.asarray(q.run()[out][0]).round(6).tolist()
+        [0.0, 1.0, 2.0, 3.0]
+        """
+        return self.then(Ifft(size, real), name=name)
+
+    def haar(self, level: int, bands: bool = False, name: str | None = None) -> Stream:
+        """The Haar wavelet's differences at `level`; all levels, and the rest, where `bands`.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.array([4.0, 2.0, 1.0, 1.0])))
+        >>> out = src.haar(2, bands=True).collect()
+        >>> [np.asarray(band).round(3).tolist() for band in q.run()[out][0]]
+        [[1.414, 0.0], [2.0], [4.0]]
+        """
+        return self.then(Haar(level, bands), name=name)
+
+    def fir(self, taps: Sequence[float], name: str | None = None) -> Stream:
+        """y[i] = sum of taps[k] * x[i - k], seamless across segments.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.array([2.0, 4.0, 6.0, 0.0]), window=2))
+        >>> out = src.fir([0.5, 0.5]).collect()
+        >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+        [[1.0, 3.0], [5.0, 3.0]]
+        """
+        return self.then(Fir(tuple(map(float, taps))), name=name)
+
+    def decimate(
+        self, factor: int, taps: Sequence[float] | None = None, name: str | None = None
+    ) -> Stream:
+        """Every `factor`th sample, after a filter: a windowed sinc unless `taps` says otherwise.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.arange(8.0), rate_hz=8.0, window=3))
+        >>> out = src.decimate(4, taps=[1.0]).collect()
+        >>> q.run()[out]
+        [<SigSeg 1 samples [0, 1) float64 at 2 Hz, 1 piece, refcount-lazy>, \
+<SigSeg 1 samples [1, 2) float64 at 2 Hz, 1 piece, refcount-lazy>]
+        """
+        own = None if taps is None else tuple(map(float, taps))
+        return self.then(Decimate(factor, own), name=name)
+
+    # -- finding things ----------------------------------------------------------------------
+
+    def trimpeak(self, lowest: bool = False, name: str | None = None) -> Stream:
+        """(value, segment): the largest sample of each window, and the window from there on.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.array([1.0, 5.0, 2.0]))).trimpeak().collect()
+        >>> q.run()[out]
+        [(5.0, <SigSeg 2 samples [1, 3) float64 index, 1 piece, refcount-lazy>)]
+        """
+        return self.then(Trimpeak(lowest), name=name)
+
+    def threshold(self, level: float, absolute: bool = False, name: str | None = None) -> Stream:
+        """(keep, start, stop): stretches above a level, and with keep=False what lies between.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.array([0, 3, 4, 0, 0, 5, 6]), window=2))
+        >>> out = src.threshold(2).sync(src).collect()
+        >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+        [[3, 4], [5, 6]]
+        """
+        return self.then(Threshold(level, absolute), name=name)
+
+    def cfar(
+        self,
+        sigmas: float,
+        alpha: float = 0.999,
+        *,
+        startup: int = 300,
+        refractory: int = 40,
+        padding: int = 2400,
+        step: int = 1,
+        longest: int = 10_000,
+        name: str | None = None,
+    ) -> Stream:
+        """(keep, start, stop) of events whose scores stand out of the noise: for `sync`.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> scores = np.tile([1.0, 2.0], 50)
+        >>> scores[60] = 30.0
+        >>> src = q.source(xs.io.array(scores))
+        >>> out = src.cfar(5.0, startup=20, refractory=3, padding=64, step=32).collect()
+        >>> [found for found in q.run()[out] if found[0]]
+        [(True, 1856, 2016)]
+        """
+        operator = Cfar(sigmas, alpha, startup, refractory, padding, step, longest)
+        return self.then(operator, name=name)
 
     # -- sinks -------------------------------------------------------------------------------
 

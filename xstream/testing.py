@@ -1,10 +1,10 @@
 """For tests of operators, ours and yours: run one alone, feed it from a list, draw signals.
 
-    run_operator    one operator alone, on lists of tuples
-    list_source     a source that plays a list
-    Collector       a sink that remembers
-    ManualClock     time that only moves when told to
-    signals, segments, streams    hypothesis strategies (hypothesis must be installed)
+run_operator    one operator alone, on lists of tuples
+list_source     a source that plays a list
+Collector       a sink that remembers
+ManualClock     time that only moves when told to
+signals, segments, streams    hypothesis strategies (hypothesis must be installed)
 """
 
 from __future__ import annotations

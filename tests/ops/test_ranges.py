@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def test_deinterleave_gives_every_channel_its_samples(
     expected = moving.deinterleave(signal.samples, signal.start, channels)
     for channel, (windows, samples) in enumerate(zip(outputs, expected, strict=True)):
         assert b"".join(w.samples.tobytes() for w in windows) == samples.tobytes()
-        for before, after in zip(windows, windows[1:], strict=False):
+        for before, after in pairwise(windows):
             assert after.start == before.start + len(before.samples)
         if windows:
             first = windows[0].start * channels + channel

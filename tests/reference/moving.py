@@ -39,9 +39,7 @@ def dewindow(windows: Sequence[Placed]) -> list[Placed]:
     return added
 
 
-def gate(
-    windows: Sequence[Placed], ranges: Sequence[tuple[bool, int, int]]
-) -> dict[int, Any]:
+def gate(windows: Sequence[Placed], ranges: Sequence[tuple[bool, int, int]]) -> dict[int, Any]:
     """By index: the samples that pass. The first range that covers a sample decides on it."""
     passed = {}
     for start, samples in windows:

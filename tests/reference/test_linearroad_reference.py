@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from tests.reference.linearroad import RULES, Row, Rules, answers, parse, to_text
 from tests.reference.linearroad_strategies import (
+    Scenario,
     inputs,
     permuted_within_seconds,
     scenario,
+    scenarios,
     shifted,
+    texts,
 )
 
 every_rule_set = pytest.mark.parametrize("rules", RULES)
@@ -69,7 +72,7 @@ def balances(rows: Iterable[Row], rules: Rules, vid: int, times: Iterable[int]) 
 @every_rule_set
 @pytest.mark.parametrize(
     ("n", "toll"),
-    [(50, 0), (51, 2), (53, 18), (60, 200)],  # 2*1, 2*9, 2*100
+    [(40, 0), (49, 0), (50, 0), (51, 2), (53, 18), (60, 200)],  # 2*1, 2*9, 2*100
 )
 def test_the_toll_is_twice_the_square_of_vehicles_beyond_50(
     rules: Rules, n: int, toll: int
@@ -344,6 +347,12 @@ def test_the_place_is_expressway_lane_position_and_direction() -> None:
         assert accident_minutes(standing(1, 0, 9) + standing(2, 0, 9), rules, dir=1) == set()
 
 
+@every_rule_set
+def test_one_vehicle_makes_no_accident_with_itself(rules: Rules) -> None:
+    again = [row._replace(time=row.time + 300) for row in standing(1, 0, 5, lane=0)]
+    assert accident_minutes(standing(1, 0, 5, lane=0) + again, rules) == set()
+
+
 def test_lanes_and_speeds_at_which_a_vehicle_is_stopped() -> None:
     def accident(rules: Rules, **how: int) -> bool:
         rows = standing(1, 0, **how) + standing(2, 0, **how)
@@ -513,12 +522,12 @@ def means(minute: int, seg: int, lav: int, cnt: int = 0, dir: int = 0) -> list[t
 
 
 def test_three_segments_at_36_mph_are_five_minutes() -> None:
-    # 60 / 36 = 5/3 minutes each: at 100, 101 2/3 and 103 1/3. Three times 2 * (53 - 50)^2.
-    three = means(100, 3, 36, 53) + means(101, 4, 36, 53) + means(103, 5, 36, 53)
-    assert journey(three, 3, 6, 100) == (300, 54)
-    # The fourth is entered at 105 exactly, not in minute 104.
-    four = three + means(104, 6, 10) + means(105, 6, 60)
-    assert journey(four, 3, 7, 100) == (360, 54)
+    # 60 / 36 = 5/3 minutes each: at 7, 8 2/3 and 10 1/3. Three times 2 * (53 - 50)^2.
+    three = means(7, 3, 36, 53) + means(8, 4, 36, 53) + means(10, 5, 36, 53)
+    assert journey(three, 3, 6, 7) == (300, 54)
+    # The fourth is entered at 12 exactly, not in minute 11, where float64 would see it.
+    four = three + means(11, 6, 10) + means(12, 6, 60)
+    assert journey(four, 3, 7, 7) == (360, 54)
 
 
 def test_a_journey_west_goes_down() -> None:
@@ -703,6 +712,7 @@ def test_line_ends() -> None:
         (2, "field count"),
         (3, "field count"),
     ]
+    assert parse(GOOD + "\r")[1] == [(1, "not an integer", GOOD + "\r")]  # before no newline
     assert parse(GOOD + "\r\r\n")[1] == [(1, "not an integer", GOOD + "\r")]
     assert parse(GOOD + "\x0b\n")[1][0].reason == "not an integer"
 
@@ -716,6 +726,26 @@ def accepted(rows: list[Row]) -> list[Row]:
 
 def answer_time(answer: tuple[int, ...]) -> int:
     return answer[2] if answer[0] == 0 else answer[1]
+
+
+@thorough
+@given(texts())
+def test_what_is_accepted_is_accepted_again(text: str) -> None:
+    rows, rejects = parse(text)
+    assert parse(to_text(rows)) == (rows, [])
+    assert len(rows) + len(rejects) == text.count("\n") + (text[-1:] not in ("", "\n"))
+
+
+@thorough
+@given(scenarios())
+def test_history_is_the_same_under_all_rules(made: Scenario) -> None:
+    rows = accepted(made.rows)
+    historical = [
+        [a for a in answers(rows, rules, made.tolls, made.segment_history) if a[0] >= 3]
+        for rules in RULES
+    ]
+    assert historical[0] == historical[1] == historical[2]
+    assert len(historical[0]) == sum(row.type >= 3 for row in rows)
 
 
 @every_rule_set

@@ -56,7 +56,7 @@ xs_op *xs_op_union(xs_plan *plan);
 xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen);
 /* flagged: control tuples are (keep, start, stop), else (start, stop). */
 xs_op *xs_op_gate(xs_plan *plan, int32_t flagged);
-xs_op *xs_op_sync(xs_plan *plan, int32_t streams);
+xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush);
 /* unique: a key comes once on each side. */
 xs_op *xs_op_join(xs_plan *plan, int32_t left_key, int32_t right_key, int32_t unique);
 xs_op *xs_op_deinterleave(xs_plan *plan, int32_t channels);

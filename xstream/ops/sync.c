@@ -15,6 +15,7 @@ typedef struct {
     int32_t streams;
     xs_backlog requests;
     int64_t discarded; /* nothing before it is kept */
+    bool flush;
 } xs_sync;
 
 enum { KEEP, START, STOP };
@@ -107,6 +108,29 @@ static int32_t sync_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status ? status : serve(sync);
 }
 
+/* What still waits gets what there is. */
+static int32_t sync_finish(xs_op *op)
+{
+    xs_sync *sync = (xs_sync *)op;
+    const xs_shape *shape = &op->in_shape[0];
+    int64_t end = INT64_MAX;
+    for (int32_t i = 0; i < sync->streams; i++) {
+        const xs_stretch *stretch = &sync->stream[i].stretch;
+        if (!stretch->begun) return XS_OK;
+        if (stretch->last_stop < end) end = stretch->last_stop;
+    }
+    int32_t status = XS_OK;
+    for (; sync->flush && sync->requests.length && !status; backlog_pop(&sync->requests, shape)) {
+        xs_slot *request = backlog_front(&sync->requests, shape);
+        if (!request[KEEP].i) status = discard(sync, request[STOP].i);
+        if (!request[KEEP].i || request[START].i >= end) continue;
+        if (request[STOP].i > end) request[STOP].i = end;
+        status = check_request(sync, request);
+        if (!status) status = emit_range(sync, request[START].i, request[STOP].i - request[START].i);
+    }
+    return status;
+}
+
 static void sync_destroy(xs_op *op)
 {
     xs_sync *sync = (xs_sync *)op;
@@ -115,9 +139,10 @@ static void sync_destroy(xs_op *op)
     free(sync->requests.rows); /* control tuples carry no segments */
 }
 
-static const xs_op_table sync_table = {.process = sync_process, .destroy = sync_destroy};
+static const xs_op_table sync_table = {
+    .process = sync_process, .finish = sync_finish, .destroy = sync_destroy};
 
-xs_op *xs_op_sync(xs_plan *plan, int32_t streams)
+xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush)
 {
     xs_sync_stream *stream = calloc((size_t)streams, sizeof *stream);
     xs_sync *sync = stream ? op_new(plan, sizeof *sync, &sync_table) : NULL;
@@ -128,5 +153,6 @@ xs_op *xs_op_sync(xs_plan *plan, int32_t streams)
     sync->stream = stream;
     sync->streams = streams;
     sync->discarded = INT64_MIN;
+    sync->flush = flush;
     return &sync->op;
 }

@@ -22,12 +22,14 @@ class Sync(Operator):
 
     With keep, a tuple comes out with that range of every stream, as soon as all of them cover it;
     nothing is discarded. Without, everything before `stop` is discarded, which is what bounds
-    memory. A start that has been discarded is an error that names it.
+    memory. A start that has been discarded is an error that names it. At the end of the streams
+    requests that still wait are dropped, or get what there is where `flush`.
     """
 
     kind = "sync"
     ports = ("control", "in")
     variadic = True
+    flush: bool = False
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         check_control(self, inputs[0], flag_needed=True)
@@ -44,4 +46,4 @@ class Sync(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        return checked(lib.xs_op_sync(plan.handle, len(inputs) - 1))
+        return checked(lib.xs_op_sync(plan.handle, len(inputs) - 1, self.flush))

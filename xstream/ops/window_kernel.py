@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from xstream.ops.apply import KernelApply
-from xstream.ops.operator import numeric_segment
+from xstream.ops.operator import Operator, numeric_segment
 from xstream.ops.schema import Schema
 
-__all__ = ["WindowKernel"]
+__all__ = ["WindowKernel", "float_for"]
 
 
 class WindowKernel(KernelApply):
@@ -18,3 +22,14 @@ class WindowKernel(KernelApply):
 
     def check(self, inputs: Schema) -> None:
         numeric_segment(self, inputs, self.sample_kinds)
+
+
+def float_for(operator: Operator, inputs: Schema, kinds: str = "biuf") -> np.dtype[Any]:
+    """The float that a filter of such samples gives: float32 where that holds them, else float64.
+
+    Of complex samples it is the type of their parts.
+    """
+    dtype = numeric_segment(operator, inputs, kinds).dtype
+    if dtype.kind == "c":
+        return np.dtype(f"f{dtype.itemsize // 2}")
+    return np.result_type(dtype, np.float32)

@@ -1,0 +1,62 @@
+"""decimate: a lower rate, after a filter that takes out what the lower rate cannot show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.ops.fir import checked_taps, fir_arguments, fir_kernel
+from xstream.ops.kernel import Kernel
+from xstream.ops.operator import whole_number
+from xstream.ops.schema import Schema
+from xstream.ops.window_kernel import WindowKernel, float_for
+
+__all__ = ["Decimate", "lowpass"]
+
+
+def lowpass(factor: int, half_length: int = 8) -> npt.NDArray[np.float64]:
+    """Taps of a windowed sinc that passes what a rate divided by `factor` can show.
+
+    >>> round(float(lowpass(4).sum()), 12)
+    1.0
+    """
+    reach = half_length * factor
+    at = np.arange(-reach, reach + 1)
+    taps = np.sinc(at / factor) * np.hamming(2 * reach + 1)
+    normal: npt.NDArray[np.float64] = taps / taps.sum()
+    return normal
+
+
+@dataclass(frozen=True)
+class Decimate(WindowKernel):
+    """The filtered samples whose index is a multiple of `factor`; only those are computed.
+
+    Sample j of the output is filtered sample j * factor of the input. Without `taps` the filter is
+    a windowed sinc, `lowpass(factor)`, which delays the signal by eight samples of the output.
+    """
+
+    kind = "decimate"
+    how = "iterate"
+    factor: int
+    taps: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        whole_number(self, "factor", self.factor, least=1)
+        if self.taps is not None:
+            checked_taps(self, self.taps)
+
+    @property
+    def label(self) -> str:
+        return f"decimate({self.factor})"
+
+    def _taps(self) -> npt.NDArray[np.float64]:
+        return lowpass(self.factor) if self.taps is None else np.asarray(self.taps)
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return fir_kernel(len(self._taps()), self.factor, float_for(self, inputs))
+
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
+        return fir_arguments(self._taps().tolist(), self.factor, float_for(self, inputs))

@@ -1,0 +1,59 @@
+"""fft: spectra of windows, all those of a segment in one call of the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xstream.ops._kernels import spectrum
+from xstream.ops.kernel import Kernel, kernel_of
+from xstream.ops.operator import numeric_segment, whole_number
+from xstream.ops.schema import Out, Schema
+from xstream.ops.window_kernel import WindowKernel, float_for
+
+__all__ = ["Fft"]
+
+
+@dataclass(frozen=True)
+class Fft(WindowKernel):
+    """The spectrum of every `size` samples.
+
+    Of real samples the half spectrum, `size // 2 + 1` bins like `scipy.fft.rfft`; of complex ones
+    all `size` bins. Segments hold whole windows, one or many; a bin is a sample of the output.
+    """
+
+    kind = "fft"
+    sample_kinds = "biufc"
+    size: int
+
+    def __post_init__(self) -> None:
+        whole_number(self, "size", self.size, least=1)
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        segment = numeric_segment(self, inputs, self.sample_kinds)
+        if segment.dtype.kind == "c":
+            return full_spectrum(segment.dtype)
+        return _half_spectrum(self.size, segment.dtype, float_for(self, inputs))
+
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
+        dtype = numeric_segment(self, inputs, self.sample_kinds).dtype
+        if dtype.kind == "c":
+            return (self.size, True)
+        real = float_for(self, inputs)
+        return (self.size,) if dtype == real else (self.size, np.empty(0, real))
+
+
+@lru_cache
+def full_spectrum(dtype: np.dtype[Any]) -> Kernel:
+    """The kernel of complex transforms, forwards and back."""
+    return kernel_of(spectrum.cfft, out=Out(dtype))
+
+
+@lru_cache
+def _half_spectrum(size: int, dtype: np.dtype[Any], real: np.dtype[Any]) -> Kernel:
+    out = Out(np.result_type(real, np.complex64), rate=Fraction(size // 2 + 1, size))
+    return kernel_of(spectrum.rfft if dtype == real else spectrum.rfft_converted, out=out)

@@ -1,0 +1,71 @@
+"""fir: a filter with a finite impulse response, seamless across segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.errors import GraphError
+from xstream.ops._kernels import filters
+from xstream.ops.kernel import Kernel, kernel_of
+from xstream.ops.operator import Operator
+from xstream.ops.schema import Out, Schema
+from xstream.ops.window_kernel import WindowKernel, float_for
+
+__all__ = ["Fir", "checked_taps", "fir_arguments", "fir_kernel"]
+
+
+@dataclass(frozen=True)
+class Fir(WindowKernel):
+    """y[i] = sum of taps[k] * x[i - k], with zeros before the stream begins.
+
+    Sums are taken in float64. A segment that does not follow the last one is an error.
+    """
+
+    kind = "fir"
+    how = "iterate"
+    taps: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        checked_taps(self, self.taps)
+
+    @property
+    def label(self) -> str:
+        return f"fir({len(self.taps)} taps)"
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return fir_kernel(len(self.taps), 1, float_for(self, inputs))
+
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
+        return fir_arguments(self.taps, 1, float_for(self, inputs))
+
+
+def checked_taps(operator: Operator, taps: Sequence[float]) -> npt.NDArray[np.float64]:
+    """The taps as an array, or a GraphError."""
+    array = np.asarray(taps, np.float64)
+    if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise GraphError(f"{operator.kind}: taps are one or more finite numbers, not {taps!r}")
+    return array
+
+
+def fir_arguments(
+    taps: Sequence[float], factor: int, dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], int, npt.NDArray[Any]]:
+    """What the kernel gets: the taps backwards, every how manieth sample, and of which type."""
+    return np.asarray(taps, np.float64)[::-1].copy(), factor, np.empty(0, dtype)
+
+
+@lru_cache
+def fir_kernel(taps: int, factor: int, dtype: np.dtype[Any]) -> Kernel:
+    """The kernel with room for as much history as the taps need."""
+    return kernel_of(
+        filters.fir,
+        state={"history": np.zeros(max(taps - 1, 1)), "at": np.zeros(2, np.int64)},
+        out=Out(dtype, rate=Fraction(1, factor), start="given"),
+    )

@@ -1,0 +1,43 @@
+"""hanning: windows that fade in and out, so that a Fourier transform sees no edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xstream.ops._kernels import spectrum
+from xstream.ops.kernel import Kernel, kernel_of
+from xstream.ops.operator import whole_number
+from xstream.ops.schema import Out, Schema
+from xstream.ops.window_kernel import WindowKernel, float_for
+
+__all__ = ["Hanning"]
+
+
+@dataclass(frozen=True)
+class Hanning(WindowKernel):
+    """Every `size` samples times the Hann window of that size, symmetric like `np.hanning`.
+
+    Segments hold whole windows, one or many. Floats keep their type; integers become the float
+    that holds them.
+    """
+
+    kind = "hanning"
+    size: int
+
+    def __post_init__(self) -> None:
+        whole_number(self, "size", self.size, least=1)
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return _kernel(float_for(self, inputs))
+
+    def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
+        return (np.hanning(self.size),)
+
+
+@lru_cache
+def _kernel(dtype: np.dtype[Any]) -> Kernel:
+    return kernel_of(spectrum.hanning, out=Out(dtype))

@@ -1,0 +1,38 @@
+"""trimpeak: the peak of each window, and the window from its peak on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xstream.ops._kernels import detection
+from xstream.ops.kernel import Kernel, kernel_of
+from xstream.ops.operator import numeric_segment
+from xstream.ops.schema import Out, Schema
+from xstream.ops.window_kernel import WindowKernel
+
+__all__ = ["Trimpeak"]
+
+
+@dataclass(frozen=True)
+class Trimpeak(WindowKernel):
+    """(value, segment): the largest sample, the first of equals, and what follows from it on.
+
+    With `lowest`, the smallest. PIPELINE takes them in turn, each on what the last one left.
+    Null windows have no peak and give nothing.
+    """
+
+    kind = "trimpeak"
+    how = "iterate"
+    lowest: bool = False
+
+    def kernel_for(self, inputs: Schema) -> Kernel:
+        return _kernel(numeric_segment(self, inputs, self.sample_kinds).dtype)
+
+
+@lru_cache
+def _kernel(dtype: np.dtype[Any]) -> Kernel:
+    return kernel_of(detection.trimpeak, out={"value": float, "segment": Out(dtype, start="given")})
