@@ -357,7 +357,8 @@ class _Call:
             "from numpy import dtype",
             "from numba import carray",
             "from xstream.ops._numba import address_as_pointer as _at, as_readonly as _readonly",
-            "from xstream.ops._numba import call_allocate as _allocate, emitter_maker, fill as _fill",
+            "from xstream.ops._numba import call_allocate as _allocate, fill as _fill",
+            "from xstream.ops._numba import emitter_maker",
             "from xstream.ops._numba import guarded_call as _call",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
