@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from itertools import groupby
+from typing import BinaryIO
 
 from linearroad.files import whole
 from linearroad.layout import Layout
@@ -14,7 +14,7 @@ __all__ = ["merge_traffic"]
 BUFFER_BYTES = 1 << 20
 
 
-def _seconds(lines: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
+def _seconds(lines: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """The lines of one file, a second at a time."""
     for second, rows in groupby(lines, key=lambda line: int(line.split(b",", 2)[1])):
         yield second, b"".join(rows)

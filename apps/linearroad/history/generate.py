@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linearroad.files import table_writer
 from linearroad.history import _kernels as k
@@ -14,6 +15,7 @@ from linearroad.history.shape import day_of_week, levels, load_profile
 from linearroad.layout import Layout
 from linearroad.manifest import Entry, file_entry, finished, write_json, write_receipt
 from linearroad.parameters import TrafficParameters
+from linearroad.traffic._kernels_cars import mix, unit
 from linearroad.traffic.demand import exit_shares
 from linearroad.traffic.simulation import expressway_key
 
@@ -30,8 +32,8 @@ SALT_DAY = 0xDA7
 
 def busyness(seed: int, xway: int, day: int) -> float:
     """No two Mondays are alike: 0.95 to 1.05."""
-    key = np.uint64(k.mix(expressway_key(seed, xway), np.int64(SALT_DAY)))
-    return 0.95 + 0.1 * float(k.unit(key, np.int64(day)))
+    key = np.uint64(mix(expressway_key(seed, xway), np.int64(SALT_DAY)))
+    return 0.95 + 0.1 * float(unit(key, np.int64(day)))
 
 
 def write_day(root: Path, parameters: TrafficParameters, task: tuple[int, int]) -> Entry:
@@ -44,7 +46,9 @@ def write_day(root: Path, parameters: TrafficParameters, task: tuple[int, int]) 
     segments = np.empty((len(SEGMENT_COLUMNS), 1440 * 200), np.int32)
     k.fill_day(segments, np.int64(day), key, like, lav, cnt)
     files, rows = [], segments.shape[1]
-    blocks = [("segments", SEGMENT_COLUMNS, segments)]
+    blocks: list[tuple[str, tuple[str, ...], NDArray[np.int32]]] = [
+        ("segments", SEGMENT_COLUMNS, segments)
+    ]
     if day <= TOLL_DAYS:
         vids = np.load(layout.vids(xway))
         tolls = np.empty((len(TOLL_COLUMNS), len(vids)), np.int32)
@@ -67,7 +71,7 @@ def _write_flat(
     layout: Layout,
     table: str,
     columns: tuple[str, ...],
-    block: np.ndarray[tuple[int, ...], np.dtype[np.int32]],
+    block: NDArray[np.int32],
     task: tuple[int, int],
 ) -> Entry:
     """The same rows for exchange, with XWay where the paper's section 3.1.3 has it."""

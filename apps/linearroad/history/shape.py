@@ -47,7 +47,8 @@ def levels(dow: int, busy: float = 1.0) -> NDArray[np.int64]:
         afternoon = (minute >= STREAM_BEGINS_MINUTE) & (climb <= 1.0)
         level = np.where(afternoon, np.maximum(0.3, climb), level)
     scaled = level * BUSY[dow - 1] * busy * PROFILE_MINUTES
-    return np.clip(scaled, 0, PROFILE_MINUTES - 1).astype(np.int64)
+    like: NDArray[np.int64] = np.clip(scaled, 0, PROFILE_MINUTES - 1).astype(np.int64)
+    return like
 
 
 def load_profile() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -72,12 +73,12 @@ def measure(
         road = Expressway(seed, 0, 60 * PROFILE_MINUTES, accidents=False)
         for minute in range(PROFILE_MINUTES):
             chunk = unpack(road.advance(60).packed)
-            where = (minute // minutes_per_step, chunk.dir, chunk.pos // 5280)
-            np.add.at(speed, where, chunk.spd)
-            np.add.at(reports, where, 1)
             places = (chunk.dir * 100 + chunk.pos // 5280).astype(np.int64)
             seen = np.unique(chunk.trip.astype(np.int64) * 200 + places) % 200
-            vehicles[minute // minutes_per_step] += np.bincount(seen, minlength=200).reshape(2, 100)
+            step = minute // minutes_per_step
+            speed[step] += np.bincount(places, chunk.spd, 200).reshape(2, 100)
+            reports[step] += np.bincount(places, minlength=200).reshape(2, 100)
+            vehicles[step] += np.bincount(seen, minlength=200).reshape(2, 100)
     free_flow = 60.0
     lav = np.where(reports > 0, speed / np.maximum(reports, 1), free_flow)
     cnt = vehicles / (len(seeds) * minutes_per_step)

@@ -86,7 +86,7 @@ def crash_step(cars, slot, leader, leader_x, leader_v):
 
 
 @njit(cache=True)
-def drive(cars, slot, lane, leader_old_x, leader_old_v, leader_new_x):
+def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
     """A second of car-following; the new position never reaches the leader's new tail."""
     x, v = cars[slot].x, cars[slot].v
     desired = cars[slot].desired
@@ -98,8 +98,10 @@ def drive(cars, slot, lane, leader_old_x, leader_old_v, leader_new_x):
         until_exit = cars[slot].exit_at * SEGMENT_FT + EXIT_START_FT - x
         if until_exit < 350.0 and desired > RAMP_FTPS - 1.0:
             desired = RAMP_FTPS - 1.0
-    gap = leader_old_x - VEHICLE_FT - x
-    acceleration = idm(v, desired, cars[slot].headway, gap, v - leader_old_v)
+    # Drivers look ahead: the mean gap of the second to come, if they went on at this speed, and the
+    # speed the leader will have. Without it a step of one second acts as a second of reaction time.
+    gap = 0.5 * (leader_old_x + leader_new_x - v) - VEHICLE_FT - x
+    acceleration = idm(v, desired, cars[slot].headway, gap, v - leader_new_v)
     acceleration = min(acceleration, cars[slot].ease)
     acceleration = max(acceleration, -HARDEST_BRAKING)
     new_v = v + acceleration
@@ -132,7 +134,7 @@ def move_lane(road, t, d, lane, out, row):
     cars, order, count = road.cars, road.order[d, lane], road.counts[d, lane]
     ramp = lane == 0 or lane == 4
     leader, leader_segment = -1, -1
-    old_x, old_v, new_x = NOBODY_FT, 0.0, NOBODY_FT
+    old_x, new_x, new_v = NOBODY_FT, NOBODY_FT, 0.0
     if not ramp:
         old_x = new_x = obstacle(lane, 0)
     write = 0
@@ -141,18 +143,18 @@ def move_lane(road, t, d, lane, out, row):
         if cars[slot].report_at == t:
             write_report(road, t, d, lane, slot, out, row)
             row += 1
-        x, v = cars[slot].x, cars[slot].v
+        x = cars[slot].x
         if ramp:
             segment = int(x / SEGMENT_FT)
             if segment != leader_segment:
                 leader, leader_segment = -1, segment
-                old_v = 0.0
+                new_v = 0.0
                 old_x = new_x = obstacle(0, segment) if lane == 0 else NOBODY_FT
         if cars[slot].doing == DRIVING:
-            to_x, to_v = drive(cars, slot, lane, old_x, old_v, new_x)
+            to_x, to_v = drive(cars, slot, lane, old_x, new_x, new_v)
         else:
             to_x, to_v = crash_step(cars, slot, leader, new_x, cars[leader].v)
-        old_x, old_v, new_x = x, v, to_x
+        old_x, new_x, new_v = x, to_x, to_v
         leader = slot
         cars[slot].x, cars[slot].v = to_x, to_v
         cars[slot].ease = NOBODY_FT

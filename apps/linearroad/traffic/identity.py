@@ -33,7 +33,7 @@ TRIP = np.dtype(
         ("last", np.int32),
     ]
 )
-RETURN_SHARE = 0.03
+RETURN_SHARE = 0.01
 BETWEEN_TRIPS_S = 180
 FIRST_ABROAD, SECOND_ABROAD, FIRST_AT_HOME, SECOND_AT_HOME = 0, 1, 2, 3
 SALT = 0x1DE
@@ -55,7 +55,8 @@ class Numbering:
 
 def _roles(seed: int, xway: int, trips: NDArray[np.void]) -> NDArray[np.int64]:
     hashes = hash_all(expressway_key(seed, xway), np.int64(SALT), trips["trip"])
-    return (hashes & np.uint64(3)).astype(np.int64)
+    roles: NDArray[np.int64] = (hashes & np.uint64(3)).astype(np.int64)
+    return roles
 
 
 def match(
