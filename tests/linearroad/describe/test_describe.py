@@ -1,0 +1,94 @@
+"""Describe: its counts are those of the rules, its page stands alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from linearroad.describe import _kernels as k
+from linearroad.describe.measure import SURVEYED, check_files, empty_survey, measure_expressway
+from linearroad.describe.report import rows_beside_paper, write_page
+from linearroad.layout import Layout
+from linearroad.manifest import read_manifest
+from linearroad.traffic.simulation import Expressway, unpack
+
+from tests.linearroad import reference
+from xstream.errors import InputError
+
+
+def stream(seed: int, seconds: int, crowd: float) -> dict[str, np.ndarray]:
+    """Position reports of one expressway, a trip being a vehicle."""
+    road = Expressway(seed, 0, seconds, demand_share=crowd)
+    reports = road.advance(seconds)
+    fields = unpack(reports.packed)
+    time = np.repeat(np.arange(seconds), reports.rows_by_second)
+    return {
+        "type": np.zeros(len(time), np.int32),
+        "time": time.astype(np.int32),
+        "vid": np.ascontiguousarray(fields.trip),
+        "spd": fields.spd,
+        "lane": fields.lane,
+        "dir": fields.dir,
+        "seg": fields.pos // 5280,
+        "pos": fields.pos,
+    }
+
+
+def test_counts_are_those_of_the_rules() -> None:
+    # Crowded enough for tolls, long enough for an accident to be detected.
+    columns = stream(seed=3, seconds=1080, crowd=3.0)
+    survey = empty_survey(1080, int(columns["vid"].max()) + 1)
+    k.survey_rows(survey, *(columns[name] for name in SURVEYED))
+    names = list(columns)
+    rows = [
+        dict(zip(names, row, strict=True)) for row in np.stack(list(columns.values()), 1).tolist()
+    ]
+    expected = reference.notifications(rows)
+    assert expected["paid"] > 0
+    assert expected["alerts"] > 0
+    assert survey.tally[k.NOTIFICATIONS] == expected["notifications"]
+    assert survey.tally[k.PAID] == expected["paid"]
+    assert survey.tally[k.ALERTS] == expected["alerts"]
+
+
+@pytest.mark.spark
+def test_the_page_stands_alone_and_names_the_papers_figures(
+    generated: Path, tmp_path: Path
+) -> None:
+    manifest = read_manifest(generated)
+    figures = measure_expressway(generated, manifest, 0)
+    table = pq.read_table(Layout(generated).traffic(0, "parquet"), partitioning=None)
+    assert figures.reports == int((table["type"].to_numpy() == 0).sum())
+    assert figures.reports == figures.rate.sum()
+    page = tmp_path / "page.html"
+    write_page(page, figures, manifest["simulated"][0]["accidents"])
+    text = page.read_text()
+    assert 'src="http' not in text
+    for name, here, paper in rows_beside_paper(figures):
+        assert name in text
+        assert here in text
+        assert paper in text
+
+
+@pytest.mark.spark
+def test_damage_is_found_by_the_checksums(generated: Path) -> None:
+    manifest = read_manifest(generated)
+    assert check_files(generated, manifest) == 3
+    wrong = json.loads(json.dumps(manifest))
+    wrong["traffic"][1]["sha256"] = "0" * 64
+    with pytest.raises(InputError, match="xway-00001"):
+        check_files(generated, wrong)
+    with pytest.raises(InputError, match="expressways 0 to 2"):
+        measure_expressway(generated, manifest, 3)
+
+
+def test_a_directory_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("xstream")), "linearroad", "describe"]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no manifest.json" in done.stderr

@@ -1,0 +1,253 @@
+"""Generated directories: whole, equal for equal parameters, finished by a second run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from linearroad import spark as sparks
+from linearroad.files import TRAFFIC_COLUMNS, table_writer, whole
+from linearroad.generate import generate
+from linearroad.layout import Layout
+from linearroad.manifest import read_manifest
+from linearroad.parameters import TrafficParameters
+
+from xstream.errors import InputError, XStreamError
+
+pytestmark = pytest.mark.spark
+
+
+def checksums(out: Path) -> dict[str, str]:
+    return {entry["file"]: entry["sha256"] for entry in read_manifest(out)["traffic"]}
+
+
+def columns(out: Path, xway: int, form: str = "parquet") -> dict[str, np.ndarray]:
+    table = pq.read_table(Layout(out).traffic(xway, form), partitioning=None)
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+@pytest.mark.parametrize("partitions", [2, 5])
+def test_the_bytes_do_not_depend_on_the_partitions(
+    generated: Path, small: TrafficParameters, tmp_path: Path, partitions: int
+) -> None:
+    generate(small, tmp_path / "out", partitions=partitions)
+    assert checksums(tmp_path / "out") == checksums(generated)
+
+
+def test_a_stream_is_ordered_int32_with_page_checksums(generated: Path) -> None:
+    for xway in range(3):
+        path = Layout(generated).traffic(xway, "parquet")
+        schema = pq.read_schema(path)
+        assert tuple(schema.names) == TRAFFIC_COLUMNS
+        assert {str(field.type) for field in schema} == {"int32"}
+        rows = columns(generated, xway)
+        assert np.all(np.diff(rows["time"]) >= 0)
+        assert set(np.unique(rows["xway"][rows["type"] == 0])) == {xway}
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 3] ^= 1
+    broken = generated.parent / "damaged.parquet"
+    broken.write_bytes(damaged)
+    with pytest.raises(OSError, match="(?i)checksum|crc|corrupt|thrift"):
+        pq.read_table(broken, page_checksum_verification=True)
+
+
+def test_vids_are_dense_and_a_second_expressway_comes_after_the_first(generated: Path) -> None:
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for xway in range(3):
+        rows = columns(generated, xway)
+        reports = rows["type"] == 0
+        vid, when = rows["vid"][reports], rows["time"][reports]
+        order = np.lexsort((when, vid))
+        vids, begin, count = np.unique(vid[order], return_index=True, return_counts=True)
+        first, last = when[order][begin], when[order][begin + count - 1]
+        for one, a, b in zip(vids.tolist(), first.tolist(), last.tolist(), strict=True):
+            spans.setdefault(one, []).append((a, b))
+    assert sorted(spans) == list(range(read_manifest(generated)["totals"]["vehicles"]))
+    twice = [sorted(trips) for trips in spans.values() if len(trips) > 1]
+    assert twice
+    assert all(len(trips) == 2 and trips[0][1] + 60 <= trips[1][0] for trips in twice)
+
+
+def test_queries_ask_for_what_exists(generated: Path) -> None:
+    rows = {
+        name: np.concatenate([columns(generated, xway)[name] for xway in range(3)])
+        for name in TRAFFIC_COLUMNS
+    }
+    kind = rows["type"]
+    asked = kind != 0
+    assert sorted(rows["qid"][asked].tolist()) == list(range(int(asked.sum())))
+    assert np.all(rows["qid"][~asked] == -1)
+    assert 0.007 < asked.sum() / (~asked).sum() < 0.013
+    expenditure, travel = kind == 3, kind == 4
+    assert rows["day"][expenditure].min() >= 1
+    assert rows["day"][expenditure].max() <= 69
+    for name, low, high in (("sinit", 0, 99), ("send", 0, 99), ("dow", 1, 7), ("tod", 1, 1440)):
+        assert rows[name][travel].min() >= low
+        assert rows[name][travel].max() <= high
+    assert np.all(rows["sinit"][travel] != rows["send"][travel])
+    for known in (expenditure, travel):
+        assert set(np.unique(rows["xway"][known])) <= {0, 1, 2}
+
+
+def test_a_second_run_finishes_what_is_missing(
+    generated: Path, small: TrafficParameters, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    generate(small, out, partitions=2)
+    path = Layout(out).traffic(1, "parquet")
+    path.unlink()
+    untouched = Layout(out).traffic(0, "parquet").stat().st_mtime_ns
+    (path.parent / f".{path.name}.0.tmp").write_bytes(b"left by a killed worker")
+    generate(small, out)
+    assert checksums(out) == checksums(generated)
+    assert Layout(out).traffic(0, "parquet").stat().st_mtime_ns == untouched
+    assert not list(out.rglob("*.tmp"))
+    assert not Layout(out).work.exists()
+
+
+def test_other_parameters_are_refused_with_a_sentence(
+    generated: Path, small: TrafficParameters, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="was made with seed 5, not 6"):
+        generate(replace(small, seed=6), generated)
+    (tmp_path / "mine.txt").write_text("not yours")
+    with pytest.raises(InputError, match="not empty"):
+        generate(small, tmp_path)
+    with pytest.raises(InputError, match="--format csv"):
+        generate(small, tmp_path / "out", merged=True)
+
+
+def test_the_command_line_says_it_in_one_sentence(generated: Path) -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("xstream")), "linearroad", "generate",
+         "--expressways", "3", "--minutes", "9", "--seed", "5", "--out", str(generated)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "made with minutes 8, not 9" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_task_killed_half_way_leaves_no_half_a_file(
+    generated: Path, small: TrafficParameters, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    program = (
+        "import sys, pathlib\n"
+        "from linearroad import tasks, files\n"
+        "from linearroad.parameters import TrafficParameters\n"
+        "slow = tasks.note_progress\n"
+        "def stop(path, rows):\n"
+        "    slow(path, rows)\n"
+        "    print('half way', flush=True)\n"
+        "    sys.stdin.read()\n"
+        "tasks.note_progress = stop\n"
+        f"tasks.simulate_expressway(pathlib.Path({str(out)!r}), {small!r}, 0)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        assert process.stdout.readline() == "half way\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    layout = Layout(out)
+    assert not layout.trace(0).exists()
+    assert list(layout.work.glob(".*.tmp"))
+    # What generate writes first, before it hands out tasks.
+    manifest = {"version": 1, "parameters": small.as_dict(), "complete": False}
+    layout.manifest.write_text(json.dumps(manifest))
+    generate(small, out)
+    assert checksums(out) == checksums(generated)
+    assert sorted(path.name for path in (out / "traffic").iterdir()) == [
+        f"xway-{xway:05d}.parquet" for xway in range(3)
+    ]
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file.parquet"
+
+    def write_half() -> None:
+        with table_writer(path, ("a",), "parquet") as writer:
+            writer.write(np.zeros((1, 5), np.int32))
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+    with whole(path) as temporary:
+        temporary.write_text("all")
+    assert path.read_text() == "all"
+
+
+def test_flat_files_say_the_same_and_merge_by_time(
+    generated: Path, small: TrafficParameters, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    generate(replace(small, format="csv"), out, merged=True)
+    total = 0
+    for xway in range(3):
+        flat = np.loadtxt(Layout(out).traffic(xway, "csv"), np.int64, delimiter=",")
+        rows = columns(generated, xway)
+        np.testing.assert_array_equal(flat.T, np.stack([rows[name] for name in TRAFFIC_COLUMNS]))
+        total += len(flat)
+    merged = np.loadtxt(Layout(out).merged, np.int64, delimiter=",")
+    assert len(merged) == total
+    assert np.all(np.diff(merged[:, 1]) >= 0)
+
+
+def test_a_later_beginning_is_a_cut_from_the_same_traffic(
+    generated: Path, small: TrafficParameters, tmp_path: Path
+) -> None:
+    generate(replace(small, from_minute=5, minutes=3), tmp_path / "out")
+    total = 0
+    seen: set[int] = set()
+    for xway in range(3):
+        whole_run, cut = columns(generated, xway), columns(tmp_path / "out", xway)
+        late = (whole_run["time"] >= 300) & (whole_run["type"] == 0)
+        reports = cut["type"] == 0
+        np.testing.assert_array_equal(whole_run["time"][late] - 300, cut["time"][reports])
+        for name in ("pos", "spd", "lane", "dir", "seg"):
+            np.testing.assert_array_equal(whole_run[name][late], cut[name][reports])
+        seen |= set(cut["vid"][reports].tolist())
+        total += int(reports.sum())
+    assert seen == set(range(len(seen)))
+    assert total == read_manifest(tmp_path / "out")["totals"]["reports"]
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_java")
+def test_without_java_one_sentence_names_the_packages() -> None:
+    with pytest.raises(InputError, match=r"Debian.*Fedora.*macOS"):
+        sparks.require_java()
+
+
+def test_a_task_that_fails_says_why_in_one_sentence(spark_session: object) -> None:
+    def fail(item: int) -> int:
+        raise ValueError(f"item {item} is bad")
+
+    with pytest.raises(XStreamError, match="item 3 is bad"):
+        sparks.run_tasks(spark_session, fail, [3])
+
+
+def test_help_answers_at_once() -> None:
+    begin = time.process_time(), os.times().children_user
+    command = [str(Path(sys.executable).with_name("xstream")), "linearroad", "generate", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--from-minute" in done.stdout
+    assert os.times().children_user - begin[1] < 2.0
