@@ -221,7 +221,7 @@ class Run:
 
 
 class _ProgressLine:
-    """What `progress=True` shows: on a terminal one line that changes, elsewhere a line a second."""
+    """What `progress=True` shows: a line that changes on a terminal, a line a second elsewhere."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
