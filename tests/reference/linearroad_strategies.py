@@ -224,6 +224,36 @@ def platoon(choose: Choose, first_vid: int, road: int, start: int) -> list[Row]:
     return rows
 
 
+#: What payers do after they have entered a segment: (gap, segments onward, lane) by turns.
+PAYERS_WAYS = (
+    ((30, 1, 1), (30, 1, 1), (30, 1, 4)),
+    ((30, 0, 1), (30, 1, 4), (30, 1, 1)),
+    ((30, 1, 2), (30, -1, 2), (30, 1, 2)),
+    ((30, 0, 4), (30, 1, 0), (30, 1, 1)),
+    ((37, 1, 1), (30, 1, 0)),
+    ((61, 1, 0), (30, 1, 1)),
+    ((30, 2, 4), (60, 0, 0), (30, 1, 1)),
+)
+PAYERS = range(8000, 8008)
+
+
+def payers(choose: Choose, crowd: Sequence[Row], road: int) -> list[Row]:
+    """Vehicles that enter a crowd's first segment in the minute after it, and drive on."""
+    first = crowd[0]
+    onward = 1 if first.dir == 0 else -1
+    rows = []
+    for vid in range(choose(PAYERS[:-2]), PAYERS[-1]):
+        time = (first.time // 60 + 1) * 60 + choose((0, 1, 31))
+        row = first._replace(vid=vid, time=time, lane=choose((1, 1, 1, 0, 4)))
+        rows.append(row)
+        for gap, step, lane in choose(PAYERS_WAYS):
+            seg = road + (row.seg - road + onward * step) % 6
+            place = {"seg": seg, "pos": seg * SEGMENT_FEET + 9, "lane": lane}
+            row = row._replace(time=row.time + gap, **place)
+            rows.append(row)
+    return rows
+
+
 #: Days of the week, expressways, minutes of the day that the small histories know.
 HISTORY_DOWS, HISTORY_XWAYS = (2, 5), (0, 1)
 HISTORY_MINUTES = (*range(1434, 1441), *range(1, 13))
@@ -245,6 +275,30 @@ def query(choose: Choose, reports: Sequence[Row], road: int, qid: int) -> Row:
         row = row._replace(xway=choose((0, 0, 1, 5)), sinit=choose(ends), send=choose(ends))
         return row._replace(dow=choose((2, 5, 5, 7)), tod=choose((1, 5, 1436, 1439, 1440, 700)))
     return row
+
+
+def audits(reports: Sequence[Row], vehicles: int) -> list[Row]:
+    """Balances of payers and some others at each of their reports, just before, and long after."""
+    vids = sorted({row.vid for row in reports})
+    audited = {
+        *vids[:: max(len(vids) // vehicles, 1)][:vehicles],
+        *(vid for vid in PAYERS if vid in vids),
+    }
+    times = sorted(
+        {(row.vid, row.time + after) for row in reports if row.vid in audited for after in (-1, 0)}
+    )
+    times += [(vid, reports[-1].time + 3600) for vid in sorted(audited)]
+    return [Row(BALANCE, max(time, 0), vid, qid=10_000 + k) for k, (vid, time) in enumerate(times)]
+
+
+def observers(choose: Choose, road: int) -> list[Row]:
+    """A new vehicle each minute and direction, which is told of accidents and of LAV."""
+    xway, late = choose((0, 0, 1)), choose((0, 59, 30))
+    return [
+        Row(REPORT, 60 * m + late, 5000 + 2 * m + dir, 55, xway, 3, dir, seg, seg * SEGMENT_FEET)
+        for m in range(12)
+        for dir, seg in ((0, road + 2), (1, road + 3))
+    ]
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -273,7 +327,9 @@ def permuted_within_seconds(rows: Sequence[Row], seed: int) -> list[Row]:
     return result
 
 
-def traffic(choose: Choose, cars: int, acts: int, platoons: int, queries: int) -> list[Row]:
+def traffic(
+    choose: Choose, cars: int, acts: int, platoons: int, queries: int, audited: int
+) -> list[Row]:
     """Cars, wrecks, platoons and requests on one road of two expressways, ordered by Time."""
     road = choose(ROADS)
     vids = [VIDS[k % len(VIDS)] + 10_000 * (k // len(VIDS)) for k in range(cars)]
@@ -288,8 +344,13 @@ def traffic(choose: Choose, cars: int, acts: int, platoons: int, queries: int) -
         rows += wreck(choose, crash, road, 60 * choose((0, 1, 2, 5)))
     for k in range(platoons):
         start = choose((0, 30, 60, 119, 120, 300))
-        rows += platoon(choose, choose((2000, 3000, 3000 + 1000 * k)), road, start)
-    return in_order(rows + [query(choose, rows, road, qid) for qid in range(queries)])
+        crowd = platoon(choose, choose((2000, 3000, 3000 + 1000 * k)), road, start)
+        rows += crowd + payers(choose, crowd, road)
+    if choose((True, True, False)):
+        rows += observers(choose, road)
+    rows = in_order(rows)
+    requests = [query(choose, rows, road, qid) for qid in range(queries)]
+    return in_order([*rows, *requests, *audits(rows, audited)])
 
 
 def segment_history(rng: np.random.Generator, road: int) -> list[SegmentRow]:
@@ -343,7 +404,7 @@ def scenario(seed: int) -> Scenario:
     """A few thousand rows of adversarial traffic, always the same for a seed."""
     rng = np.random.default_rng(seed)
     choose = chooser(rng)
-    rows = traffic(choose, cars=40, acts=14, platoons=9, queries=400)
+    rows = traffic(choose, cars=40, acts=14, platoons=9, queries=300, audited=60)
     rows = shifted(rows, choose((0, 0, 0, 17, 3600, 86_399)))
     return with_history(permuted_within_seconds(rows, seed), rng)
 
@@ -357,7 +418,8 @@ def inputs(draw: st.DrawFn, max_cars: int = 8, max_platoons: int = 2) -> list[Ro
 
     cars = draw(st.integers(0, max_cars))
     platoons = draw(st.integers(0, max_platoons))
-    rows = traffic(choose, cars, draw(st.integers(0, 8)), platoons, draw(st.integers(0, 6)))
+    acts, queries = draw(st.integers(0, 8)), draw(st.integers(0, 6))
+    rows = traffic(choose, cars, acts, platoons, queries, audited=6)
     rows = shifted(rows, draw(st.sampled_from((0, 0, 17, 3600))))
     return permuted_within_seconds(rows, draw(st.integers(0, 2**16)))
 
@@ -366,34 +428,3 @@ def inputs(draw: st.DrawFn, max_cars: int = 8, max_platoons: int = 2) -> list[Ro
 def scenarios(draw: st.DrawFn) -> Scenario:
     """`inputs()` with history; the history comes from a seed, which keeps it cheap."""
     return with_history(draw(inputs()), np.random.default_rng(draw(st.integers(0, 2**16))))
-
-
-#: What a bad line is made of: each is a field that some check refuses, or a line's end.
-BAD_FIELDS = ("", " 1", "1.5", "x", "+1", "--1", "2147483648", "-2147483649", "9" * 30, "\r", "é")
-EDGE_FIELDS = (
-    *("-1", "0", "1", "2", "3", "4", "5", "7", "8", "69", "70", "99", "100", "1440", "1441"),
-    *("527999", "528000", "-0", "007", "2147483647", "-2147483648", "0" * 20 + "1"),
-)
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> str:
-    """A flat file with bad lines of every kind between good ones."""
-    good = to_text(draw(inputs(max_cars=2, max_platoons=0))).splitlines()
-    lines = draw(st.lists(st.sampled_from(good), max_size=12)) if good else []
-    if draw(st.booleans()):
-        lines.sort(key=lambda line: int(line.split(",")[1]))
-    for k, line in enumerate(lines):
-        fields = line.split(",")
-        spot = draw(st.integers(0, 14))
-        harm = draw(
-            st.sampled_from(("none", "none", "edge", "edge", "bad", "count", "empty", "cr"))
-        )
-        if harm == "edge":
-            fields[spot] = draw(st.sampled_from(EDGE_FIELDS))
-        elif harm == "bad":
-            fields[spot] = draw(st.sampled_from(BAD_FIELDS))
-        elif harm == "count":
-            fields = fields[:spot] if draw(st.booleans()) else [*fields, "0"]
-        lines[k] = {"empty": "", "cr": line + "\r"}.get(harm, ",".join(fields))
-    return "\n".join(lines) + draw(st.sampled_from(("", "\n", "\n\n")))

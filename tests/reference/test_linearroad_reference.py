@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.reference.linearroad import RULES, Row, Rules, answers, parse, to_text
+from tests.reference.linearroad_history import SegmentRow
 from tests.reference.linearroad_strategies import (
     Scenario,
     inputs,
@@ -17,8 +18,8 @@ from tests.reference.linearroad_strategies import (
     scenario,
     scenarios,
     shifted,
-    texts,
 )
+from tests.reference.linearroad_texts import texts
 
 every_rule_set = pytest.mark.parametrize("rules", RULES)
 thorough = settings(
@@ -508,7 +509,7 @@ FRIDAYS = range(7, 71, 7)
 
 
 def journey(
-    history: list[tuple[int, ...]] | None, sinit: int, send: int, tod: int, dow: int = 5
+    history: list[SegmentRow] | None, sinit: int, send: int, tod: int, dow: int = 5
 ) -> tuple[int, ...]:
     """(TravelTime, Toll)."""
     query = Row(4, 9, 1, xway=0, qid=6, sinit=sinit, send=send, dow=dow, tod=tod)
@@ -517,7 +518,7 @@ def journey(
     return found[3:]
 
 
-def means(minute: int, seg: int, lav: int, cnt: int = 0, dir: int = 0) -> list[tuple[int, ...]]:
+def means(minute: int, seg: int, lav: int, cnt: int = 0, dir: int = 0) -> list[SegmentRow]:
     return [(day, minute, 0, dir, seg, lav, cnt, 0) for day in FRIDAYS]
 
 
@@ -544,7 +545,7 @@ def test_minutes_wrap_within_the_day_of_week() -> None:
 def test_missing_days_are_left_out() -> None:
     # Means of two days: lav (30 + 60) / 2 = 45, 80 s; lav (39 + 40) / 2 = 39.5, of which floor is
     # below 40, 3600 / 39.5 = 91.1 s, and cnt (51 + 54) / 2 = 52.5, so 2 * 2^2.
-    def two(lavs: tuple[int, int], cnts: tuple[int, int]) -> list[tuple[int, ...]]:
+    def two(lavs: tuple[int, int], cnts: tuple[int, int]) -> list[SegmentRow]:
         return [
             (day, 5, 0, 0, 0, lav, cnt, 0)
             for day, lav, cnt in zip((7, 63), lavs, cnts, strict=True)
