@@ -6,8 +6,13 @@ import gc
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import xstream as xs
+
+# A busy machine must not turn a property red.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(params=xs.MANAGER_NAMES)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from xstream._native import ffi, lib
 
 import xstream as xs
 from tests.sigseg.samples import grown_in_core, numbered, pieced, shown
@@ -262,6 +263,27 @@ def test_chunks_of_a_list_are_its_pieces_and_never_copies(lazy: xs.MemoryManager
     assert [len(chunk) for chunk in chunks] == [5, *[10] * 94, 5]
     assert lazy.stats().bytes_copied == 0
     assert lazy.stats().allocations == 100
+
+
+@pytest.mark.parametrize("first", [0, 1, 77])
+def test_more_than_the_caches_hold_is_made_contiguous_from_ragged_pieces(
+    first: int, lazy: xs.MemoryManager
+) -> None:
+    """12 MB, which are copied past the caches: at any alignment, in pieces of any size."""
+    chance = np.random.default_rng(first)
+    samples = chance.integers(0, 256, 12 << 20, dtype=np.uint8)
+    seg = xs.SigSeg.null(dtype=np.uint8, memory=lazy)
+    while seg.width < samples.size:
+        width = int(chance.choice([1, 15, 64, 255, 257, 4096, 5001, 100_003]))
+        piece = samples[seg.width : seg.width + width]
+        seg = seg.append(xs.SigSeg(piece, seg.stop, memory=lazy))
+    cut = seg.subseg(first, seg.width - 2 * first)
+    assert np.array_equal(np.asarray(cut), samples[first : samples.size - first])
+    assert lazy.stats().copied_for["materialise"] == cut.width
+    out = np.zeros(cut.width + 63, np.uint8)
+    read = out[first % 64 :][: cut.width]
+    lib.xs_seg_read(cut._handle, cut.start, cut.width, ffi.from_buffer(read))
+    assert np.array_equal(read, np.asarray(cut))
 
 
 def test_a_million_pieces_are_freed_at_once(lazy: xs.MemoryManager) -> None:
