@@ -17,7 +17,7 @@ ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 THREAD = ["-fsanitize=thread"]
 PLAIN_COUNTS = ["-DXS_PLAIN_COUNTS"]
 
-pytestmark = pytest.mark.sanitizer
+pytestmark = [pytest.mark.sanitizer, pytest.mark.timeout(900)]
 
 
 def compiled(folder: Path, source: Path, flags: list[str]) -> Path:
@@ -43,7 +43,7 @@ def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": "halt_on_error=1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
 

@@ -258,6 +258,7 @@ class FourManagers(RuleBasedStateMachine):
             assert (stats.live_segments, stats.live_blocks, stats.live_bytes) == (0, 0, 0), mm
 
 
+@pytest.mark.timeout(1200)
 def test_all_four_managers_show_what_plain_arrays_show() -> None:
     FourManagers.steps = 0
     run_state_machine_as_test(
