@@ -11,7 +11,7 @@ from typing import Any
 
 from xstream._native import ffi, lib
 from xstream.errors import GraphError, OperatorError, SegmentMemoryError
-from xstream.ops._python import error_of
+from xstream.ops._python import take_error
 from xstream.ops.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
 from xstream.ops.native import NativePlan, describe_tuple, read_slots
@@ -133,7 +133,7 @@ class Run:
         lib.xs_plan_failure(self._plan.handle, failure)
         node = next(node for node in self._nodes if self._ops[node.id] == failure.op)
         message = ffi.string(failure.message).decode(errors="replace")
-        cause = error_of(self._ops[node.id])
+        cause = take_error(self._ops[node.id])
         if isinstance(cause, KeyboardInterrupt):  # Ctrl-C reached a Python operator
             self._stop()
             return

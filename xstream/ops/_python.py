@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from xstream._native import ffi, lib
 from xstream.errors import SchemaError
 from xstream.ops.native import NativePlan, checked, owned
@@ -123,7 +125,7 @@ class _Checks:
         values = list(value) if len(self.schema) > 1 else [value]
         for i, type_ in enumerate(self.schema.types):
             if isinstance(type_, Scalar):
-                plain = values[i].item() if hasattr(values[i], "item") else values[i]
+                plain = values[i].item() if isinstance(values[i], np.generic) else values[i]
                 allowed = (bool, int, float) if type_.kind == "float64" else (bool, int)
                 too_large = isinstance(plain, int) and not -(2**63) <= plain < 2**63
                 if not isinstance(plain, allowed) or too_large:
@@ -326,9 +328,13 @@ def xs_python_finish(token: int) -> int:
     return 0
 
 
-def error_of(op: Any) -> BaseException | None:
-    """What the Python body behind an operator raised, if it did."""
+def take_error(op: Any) -> BaseException | None:
+    """What the Python body behind an operator raised, if it did.
+
+    It is handed over: its traceback leads to the run, which the tables would keep for ever.
+    """
     for body in list(_bodies.values()):
         if body.error is not None and body.op == op:
-            return body.error
+            error, body.error = body.error, None
+            return error
     return None
