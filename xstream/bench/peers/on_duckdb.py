@@ -13,16 +13,16 @@ from _job import Job
 def measure(job: Job, name: str, base: Any, sql: str) -> None:
     def work(times: int) -> None:
         for _ in range(times):
-            base.execute(sql).to_arrow_table()
+            base.sql(sql).to_arrow_table()
 
-    job.measure(name, lambda: base.execute(sql).to_arrow_table()["value"].to_numpy(), work)
+    job.measure(name, lambda: base.sql(sql).to_arrow_table()["value"].to_numpy(), work)
 
 
 def main() -> None:
     job = Job()
     base = duckdb.connect()
     table = pa.table({
-        "at": np.arange(len(job.samples)),
+        "number": np.arange(len(job.samples)),
         "w": np.repeat(np.arange(len(job.windows)), job.window),
         "value": job.samples,
     })  # fmt: skip
@@ -39,7 +39,7 @@ def main() -> None:
         measure(
             job, "SQL", base,
             "select value from samples where w in (select w from samples group by w "
-            f"having stddev_pop(value::double) > {job.alpha} {lower}) order by at",
+            f"having stddev_pop(value::double) > {job.alpha} {lower}) order by number",
         )  # fmt: skip
         kernels = job.kernels()
         if kernels is not None:

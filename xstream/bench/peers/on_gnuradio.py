@@ -39,8 +39,10 @@ def measure(job: Job, name: str, width: int, stages: Any) -> None:
         top = gr.top_block()
         source = blocks.vector_source_f(data, repeat=True, vlen=width)
         head = blocks.head(size, len(data) // width * times)
-        top.connect(source, head, *stages(), sink)
+        chain = [source, head, *stages(), sink]  # kept: GNU Radio does not hold Python blocks
+        top.connect(*chain)
         top.run()
+        del chain
 
     def check() -> Any:
         sink = blocks.vector_sink_f(width)

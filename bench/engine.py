@@ -1,0 +1,27 @@
+"""The engine's benchmarks are `xstream bench`; here they run small, for `make bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bench.reporting import Report
+from xstream.bench.report import Report as Found
+from xstream.bench.settings import Settings
+
+
+def measured(benchmark: Any, command: Callable[[Settings], Found], settings: Settings) -> Found:
+    """Run a command's benchmark once; it warms up, checks its answers and takes turns itself."""
+    found: list[Found] = []
+    benchmark.pedantic(lambda: found.append(command(settings)), rounds=1)
+    benchmark.extra_info.update(found[0].to_json())
+    return found[0]
+
+
+def add_figures(report: Report, found: Found, baseline: str) -> None:
+    """One line of the summary for each figure of the command."""
+    for figure in found.figures:
+        report.figure(
+            f"{found.benchmark}: {figure.name}", f"{figure.value:,.3g} {figure.unit}", baseline,
+            f"best of {len(found.results[0].trials)}", figure.demand or "shown", figure.reached,
+        )  # fmt: skip
