@@ -141,7 +141,5 @@ def test_join_grows_to_many_keys_and_forgets_unique_ones() -> None:
 def test_join_needs_a_whole_number_to_join_on() -> None:
     with pytest.raises(xs.SchemaError, match="join, port 'right': needs a whole number as first"):
         run_operator(Join(), [(1, 2)], [(0.5, 2)])
-    with pytest.raises(
-        xs.SchemaError, match="port 'left': needs a whole number as field 'k'"
-    ):
+    with pytest.raises(xs.SchemaError, match="port 'left': needs a whole number as field 'k'"):
         run_operator(Join(on="k"), [(1, 2)], [(1, 2)])
