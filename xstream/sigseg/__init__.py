@@ -9,8 +9,9 @@ from xstream.sigseg.manager import (
     current_manager,
     memory_manager,
 )
-from xstream.sigseg.segment import SegmentWriter, SigSeg
+from xstream.sigseg.segment import SigSeg
 from xstream.sigseg.timebase import Timebase
+from xstream.sigseg.writer import SegmentWriter
 
 __all__ = [
     "MANAGER_NAMES",

@@ -21,8 +21,9 @@ from xstream.errors import (
 from xstream.sigseg import _interop
 from xstream.sigseg.manager import MemoryManager, current_manager
 from xstream.sigseg.timebase import Timebase
+from xstream.sigseg.writer import SegmentWriter, own_array
 
-__all__ = ["SegmentWriter", "SigSeg"]
+__all__ = ["SigSeg"]
 
 _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 
@@ -84,7 +85,7 @@ class SigSeg:
             raise SigSegError(f"a segment takes samples in one dimension, not {array.ndim}")
         dtype = _interop.holdable_dtype(array.dtype)
         _occupy(self, len(array), dtype, start, timebase, memory)
-        _own_array(self)[:] = array
+        own_array(self)[:] = array
 
     @classmethod
     def null(
@@ -230,8 +231,10 @@ class SigSeg:
         >>> np.asarray(e.segment), np.asarray(seg)
         (array([0, 7, 0], dtype=int32), array([0, 0, 0], dtype=int32))
         """
-        handle = lib.xs_seg_edit(self._handle)
-        return SegmentWriter(_wrap(handle, self._start, self._width, self))
+        return SegmentWriter(self._private_copy())
+
+    def _private_copy(self) -> SigSeg:
+        return _wrap(lib.xs_seg_edit(self._handle), self._start, self._width, self)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -362,55 +365,6 @@ class SigSeg:
             drop(self._handle)
 
 
-class SegmentWriter:
-    """A segment that is being written: fill `array`, then read `segment`.
-
-    As a context manager it commits at the end of the block, and discards on an exception. If
-    something still refers to `array` then (a name, a view), the samples are copied once, so that
-    whoever kept it cannot change the segment.
-    """
-
-    __slots__ = ("_array", "_segment", "_writing")
-
-    def __init__(self, writing: SigSeg) -> None:
-        self._writing: SigSeg | None = writing
-        self._segment: SigSeg | None = None
-        self._array: npt.NDArray[Any] | None = _own_array(writing)
-
-    @property
-    def array(self) -> npt.NDArray[Any]:
-        """The samples, writable until the commit."""
-        if self._array is None:
-            raise SigSegError("this segment is committed or discarded: its samples are final")
-        return self._array
-
-    @property
-    def segment(self) -> SigSeg:
-        """The committed segment."""
-        if self._segment is None:
-            raise SigSegError("this segment is not committed")
-        return self._segment
-
-    def commit(self) -> SigSeg:
-        """Make the samples final and return the segment."""
-        if self._writing is None:
-            raise SigSegError("this segment is committed or discarded already")
-        seg, self._array, self._writing = self._writing, None, None
-        # Whoever still has the array, or anything over its memory, holds a count on the segment.
-        if seg._width and not lib.xs_seg_is_own(seg._handle):
-            seg = _wrap(lib.xs_seg_edit(seg._handle), seg._start, seg._width, seg)
-        self._segment = seg
-        return seg
-
-    def __enter__(self) -> SegmentWriter:
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is None and self._writing is not None:
-            self.commit()
-        self._array = self._writing = None
-
-
 def _occupy(
     seg: SigSeg,
     width: int,
@@ -434,17 +388,6 @@ def _occupy(
     seg._handle = handle
     seg._start, seg._width, seg._array = start, width, None
     seg._signal = Signal(dtype, timebase or Timebase.index(), manager)
-
-
-def _own_array(seg: SigSeg) -> npt.NDArray[Any]:
-    """The block of a segment that nobody else has seen, writable; it keeps the block alive."""
-    if not seg._width:
-        return np.empty(0, seg.dtype)
-    keep = lib.xs_seg_ref(seg._handle)
-    data = lib.xs_seg_own_data(keep)
-    return np.ndarray(
-        (seg._width,), seg.dtype, buffer=_interop.owned_memory(data, seg.nbytes, _drop, keep)
-    )
 
 
 def adopt(
