@@ -56,7 +56,7 @@ def test_a_stream_is_ordered_int32_with_page_checksums(generated: Path) -> None:
     damaged[len(damaged) // 3] ^= 1
     broken = generated.parent / "damaged.parquet"
     broken.write_bytes(damaged)
-    with pytest.raises(OSError, match="(?i)checksum|crc|corrupt|thrift"):
+    with pytest.raises(OSError, match=r"(?i)checksum|crc|corrupt|thrift"):
         pq.read_table(broken, page_checksum_verification=True)
 
 

@@ -98,20 +98,26 @@ def space_time_figure(figures: Figures, direction: int, accidents: list[dict[str
     )
 
 
-def queue_growth(figures: Figures, accident: dict[str, int]) -> int:
-    """Slow cells within five miles behind an accident while it stands, less those before it."""
-    speed = figures.cell_speed[accident["dir"]]
-    begin, end = (max(accident[name], 0) // CELL_S for name in ("stopped", "cleared"))
-    place = int(accident["pos"] / CELL_FT)
-    reach = int(5 / CELL_MILES)
-    behind = slice(max(place - reach, 0), place) if accident["dir"] == 0 else slice(
-        place + 1, place + 1 + reach
-    )  # fmt: skip
-    before = speed[max(begin - 20, 0) : begin, behind]
-    after = speed[begin + 10 : end, behind]
-    if before.size == 0 or after.size == 0:
-        return -1
-    return int(1000 * ((after < SLOW_MPH).mean() - (before < SLOW_MPH).mean()))
+def slow_share(
+    figures: Figures, accident: dict[str, int], miles: float, begin: int, end: int
+) -> float:
+    """How much of the stretch behind an accident is slow, from one second to another."""
+    place, reach = accident["pos"] // CELL_FT, int(miles / CELL_MILES)
+    behind = slice(max(place - reach, 0), place)
+    if accident["dir"] == 1:
+        behind = slice(place + 1, place + 1 + reach)
+    cells = figures.cell_speed[accident["dir"], max(begin, 0) // CELL_S : max(end, 0) // CELL_S]
+    cells = cells[:, behind]
+    return float((cells < SLOW_MPH).mean()) if cells.size else 1.0
+
+
+def clarity(figures: Figures, accident: dict[str, int]) -> float:
+    """How clearly an accident's queue grows, and has dissolved half an hour after the clearing."""
+    stopped, cleared = accident["stopped"], accident["cleared"]
+    before = slow_share(figures, accident, 4.0, stopped - 600, stopped)
+    standing = slow_share(figures, accident, 4.0, stopped + 300, cleared)
+    after = slow_share(figures, accident, ZOOM_BEHIND_MILES, cleared + 1500, cleared + 2100)
+    return standing - before - after
 
 
 def zoom(figure: Any, accident: dict[str, int]) -> Any:
@@ -123,7 +129,7 @@ def zoom(figure: Any, accident: dict[str, int]) -> Any:
     )  # fmt: skip
     return go.Figure(figure).update_layout(
         title=f"The queue behind the accident at mile {mile:.1f}, lane {accident['lane']}",
-        xaxis_range=[accident["stopped"] / 60 - 8, accident["cleared"] / 60 + 20],
+        xaxis_range=[accident["stopped"] / 60 - 8, accident["cleared"] / 60 + 35],
         yaxis_range=[max(low, 0), min(high, 100)],
     )
 
@@ -131,7 +137,7 @@ def zoom(figure: Any, accident: dict[str, int]) -> Any:
 def write_page(path: Path, figures: Figures, accidents: list[dict[str, int]]) -> None:
     """Write the page; the direction shown is that of the accident with the clearest queue."""
     seen = [accident for accident in accidents if accident["stopped"] < figures.seconds]
-    clearest = max(seen, key=lambda accident: queue_growth(figures, accident), default=None)
+    clearest = max(seen, key=lambda accident: clarity(figures, accident), default=None)
     direction = clearest["dir"] if clearest else 0
     here = [accident for accident in seen if accident["dir"] == direction]
     diagram = space_time_figure(figures, direction, here)

@@ -1,55 +1,85 @@
-"""The compact store, aggregated by Spark from the history's files (see linearroad.store)."""
+"""The compact store, aggregated by Spark from the history's files (see linearroad.store).
+
+Each file is summed where it is read, so that what Spark shuffles and reduces is a few arrays by
+(expressway, day of the week) and not tens of millions of rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.files import whole
+from linearroad.history.shape import day_of_week
 from linearroad.layout import Layout
 from linearroad.spark import attempt
 from linearroad.store import SEGMENT_SUMS, SEGMENT_SUMS_SHAPE, TOLL_DAYS, TOLL_VIDS, TOLLS
 
-__all__ = ["build_stores", "toll_table"]
+__all__ = ["build_stores", "segment_sums", "toll_table"]
 
-# pmod: Spark's % keeps the sign of its left side.
-DOW = "cast(pmod(5 - 1 - day, 7) as int)"
-Batches = Iterable[Any]
+Sums = NDArray[np.int32]
+File = tuple[int, str]
+Tolls = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 def build_stores(spark: Any, root: Path, xways: list[int]) -> None:
     """Aggregate both histories of some expressways into their stores."""
-    chosen = f"xway in ({', '.join(str(xway) for xway in xways)})"
-    segments = (
-        spark.read.parquet(str(root / "history" / "segments"))
-        .where(chosen)
-        .selectExpr("xway", f"{DOW} as dow", "dir", "min", "seg", "lav", "cnt")
-        .groupBy("xway", "dow", "dir", "min", "seg")
-        .agg({"lav": "sum", "cnt": "sum", "*": "count"})
-        .selectExpr("*", "`sum(lav)` as lavs", "`sum(cnt)` as cnts", "`count(1)` as days")
-        .select("xway", "dow", "dir", "min", "seg", "lavs", "cnts", "days")
-    )
-    tolls = spark.read.parquet(str(root / "history" / "tolls")).where(chosen)
-    tolls = tolls.select("xway", "vid", "day", "tolls")
-    for frame, write in ((segments, segment_writer(root)), (tolls, toll_writer(root))):
-        # All rows of an expressway meet in one task, which writes its arrays.
-        gathered = frame.repartition(len(xways), "xway").mapInArrow(write, "xway int")
-        attempt(gathered.collect)
+    context = spark.sparkContext
+
+    def files(table: str) -> Any:
+        found: list[File] = [
+            (xway, str(path))
+            for xway in xways
+            for path in sorted((root / "history" / table / f"xway={xway}").glob("*.parquet"))
+        ]
+        return context.parallelize(found, max(len(found), 1))
+
+    sums = files("segments").flatMap(segment_sums).reduceByKey(np.add, len(xways))
+    by_xway = sums.map(_by_xway).groupByKey(len(xways))
+    attempt(by_xway.map(functools.partial(_write_sums, root)).collect)
+    tolls = files("tolls").map(_tolls).groupByKey(len(xways))
+    attempt(tolls.map(functools.partial(_write_tolls, root)).collect)
 
 
-def _by_xway(batches: Batches) -> dict[int, list[list[NDArray[Any]]]]:
-    """The columns of all batches, apart by expressway."""
-    found: dict[int, list[list[NDArray[Any]]]] = {}
-    for batch in batches:
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        for xway in np.unique(columns[0]).tolist():
-            rows = columns[0] == xway
-            found.setdefault(xway, []).append([column[rows] for column in columns[1:]])
-    return found
+def _columns(path: str, *names: str) -> list[NDArray[np.int32]]:
+    # A path below xway=... is one file here, not a partition.
+    table = pq.read_table(path, columns=list(names), partitioning=None)
+    return [table[name].to_numpy() for name in names]
+
+
+def segment_sums(file: File) -> list[tuple[tuple[int, int], Sums]]:
+    """Sums of Lav and Cnt and the number of days of one file, by (expressway, day of the week)."""
+    xway, path = file
+    day, minute, direction, seg, lav, cnt = _columns(path, "day", "min", "dir", "seg", "lav", "cnt")
+    place = (direction * 1440 + minute - 1) * 100 + seg
+    cells = 2 * 1440 * 100
+    found: dict[tuple[int, int], Sums] = {}
+    for one in np.unique(day).tolist():
+        rows = day == one
+        # Whole numbers far below 2**53: the floats of bincount are exact.
+        parts = (np.bincount(place[rows], weight, cells) for weight in (lav[rows], cnt[rows]))
+        counted = np.bincount(place[rows], minlength=cells)
+        sums = np.stack([*parts, counted], axis=1).astype(np.int32)
+        key = (xway, day_of_week(one))
+        found[key] = found[key] + sums if key in found else sums
+    return list(found.items())
+
+
+def _by_xway(entry: tuple[tuple[int, int], Sums]) -> tuple[int, tuple[int, Sums]]:
+    (xway, dow), sums = entry
+    return xway, (dow, sums)
+
+
+def _tolls(file: File) -> tuple[int, Tolls]:
+    xway, path = file
+    vid, day, tolls = _columns(path, "vid", "day", "tolls")
+    return xway, (vid, day, tolls)
 
 
 def _save(path: Path, array: NDArray[Any]) -> None:
@@ -57,30 +87,13 @@ def _save(path: Path, array: NDArray[Any]) -> None:
         np.save(file, array)
 
 
-def _answer(xways: list[int]) -> Any:
-    import pyarrow as pa
-
-    return pa.record_batch([pa.array(xways, pa.int32())], names=["xway"])
-
-
-def segment_writer(root: Path) -> Callable[[Batches], Iterator[Any]]:
-    """For mapInArrow: fill the sums of each expressway that comes by."""
-
-    def write(batches: Batches) -> Iterator[Any]:
-        found: dict[int, NDArray[np.int32]] = {}
-        for batch in batches:
-            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-            for xway in np.unique(columns[0]).tolist():
-                if xway not in found:
-                    found[xway] = np.zeros(SEGMENT_SUMS_SHAPE, np.int32)
-                rows = columns[0] == xway
-                dow, direction, minute, segment, *values = (c[rows] for c in columns[1:])
-                found[xway][dow, direction, minute - 1, segment] = np.stack(values, axis=1)
-        for xway, sums in found.items():
-            _save(Layout(root).store(xway) / SEGMENT_SUMS, sums)
-        yield _answer(sorted(found))
-
-    return write
+def _write_sums(root: Path, entry: tuple[int, Iterable[tuple[int, Sums]]]) -> int:
+    xway, by_dow = entry
+    store = np.zeros(SEGMENT_SUMS_SHAPE, np.int32)
+    for dow, sums in by_dow:
+        store[dow - 1] = sums.reshape(SEGMENT_SUMS_SHAPE[1:])
+    _save(Layout(root).store(xway) / SEGMENT_SUMS, store)
+    return xway
 
 
 def toll_table(
@@ -93,21 +106,13 @@ def toll_table(
     """
     vids, place = np.unique(vid, return_inverse=True)
     table = np.zeros((len(vids), TOLL_DAYS), np.int32)
-    np.add.at(table, (place, day - 1), tolls)
+    table[place, day - 1] = tolls
     return vids.astype(np.int32), table
 
 
-def toll_writer(root: Path) -> Callable[[Batches], Iterator[Any]]:
-    """For mapInArrow: sort the tolls of each expressway by VID and day."""
-
-    def write(batches: Batches) -> Iterator[Any]:
-        found = _by_xway(batches)
-        for xway, parts in found.items():
-            vids, table = toll_table(
-                *(np.concatenate(column) for column in zip(*parts, strict=True))
-            )
-            _save(Layout(root).store(xway) / TOLL_VIDS, vids)
-            _save(Layout(root).store(xway) / TOLLS, table)
-        yield _answer(sorted(found))
-
-    return write
+def _write_tolls(root: Path, entry: tuple[int, Iterable[Tolls]]) -> int:
+    xway, parts = entry
+    vids, table = toll_table(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    _save(Layout(root).store(xway) / TOLL_VIDS, vids)
+    _save(Layout(root).store(xway) / TOLLS, table)
+    return xway

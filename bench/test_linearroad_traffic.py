@@ -1,0 +1,99 @@
+"""What generating costs: CPU-seconds an expressway, rows of history a second, two cores for two.
+
+Run with `make bench`, or alone:
+`python -m pytest bench/test_linearroad_traffic.py --benchmark-enable --benchmark-only -s`.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from linearroad.history.generate import write_day
+from linearroad.layout import Layout
+from linearroad.parameters import TrafficParameters
+from linearroad.tasks import simulate_expressway, warm_up
+
+THREE_HOURS = TrafficParameters(expressways=2, minutes=180, seed=1)
+ONE_HOUR = TrafficParameters(expressways=2, minutes=60, seed=1)
+MOST_CPU_SECONDS = 40.0
+LEAST_ROWS_PER_SECOND = 2_000_000
+MOST_TIMES_AS_LONG = 1.2
+MOST_BYTES = 2 * 1024**3
+VEHICLES = 150_000
+
+
+def load() -> str:
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+@pytest.mark.timeout(1200)
+def test_simulating_an_expressway(benchmark, tmp_path: Path) -> None:
+    warm_up()
+    cpu: list[float] = []
+
+    def simulate() -> int:
+        begin = time.process_time()
+        entry = simulate_expressway(tmp_path, THREE_HOURS, 0)
+        cpu.append(time.process_time() - begin)
+        return int(entry["reports"])
+
+    reports = benchmark.pedantic(simulate, rounds=2, iterations=1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    benchmark.extra_info["cpu_seconds"] = cpu
+    print(
+        f"\nthree hours of one expressway: {min(cpu):.1f} CPU-seconds (at most "
+        f"{MOST_CPU_SECONDS:.0f}), {reports:,} reports, peak {peak / 2**20:.0f} MiB; {load()}"
+    )
+    assert 10_800_000 <= reports <= 13_200_000
+    assert peak < MOST_BYTES
+    assert min(cpu) <= MOST_CPU_SECONDS
+
+
+@pytest.mark.timeout(1200)
+def test_writing_history_on_two_cores(benchmark, tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.vids(0).parent.mkdir(parents=True)
+    np.save(layout.vids(0), np.arange(VEHICLES, dtype=np.int32))
+    task = functools.partial(write_day, tmp_path, THREE_HOURS)
+    days = [(0, day) for day in range(1, 71)]
+    task(days[0])
+    with multiprocessing.get_context("forkserver").Pool(2) as pool:
+        pool.map(task, days[:4])
+        rows = benchmark.pedantic(
+            lambda: sum(entry["rows"] for entry in pool.map(task, days, chunksize=1)),
+            rounds=2,
+            iterations=1,
+        )
+    rate = rows / benchmark.stats.stats.min
+    print(
+        f"\nhistory: {rows:,} rows, {rate / 1e6:.2f} million rows/s on two cores "
+        f"(at least {LEAST_ROWS_PER_SECOND / 1e6:.0f}); {load()}"
+    )
+    assert rows == 70 * 288_000 + 69 * VEHICLES
+    assert rate >= LEAST_ROWS_PER_SECOND
+
+
+@pytest.mark.timeout(1200)
+def test_two_expressways_on_two_cores(benchmark, tmp_path: Path) -> None:
+    task = functools.partial(simulate_expressway, tmp_path, ONE_HOUR)
+    with multiprocessing.get_context("forkserver").Pool(2) as pool:
+        pool.map(task, [0, 1], chunksize=1)
+        alone = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            pool.map(task, [0])
+            alone.append(time.perf_counter() - begin)
+        benchmark.pedantic(lambda: pool.map(task, [0, 1], chunksize=1), rounds=3, iterations=1)
+    ratio = benchmark.stats.stats.min / min(alone)
+    print(
+        f"\ntwo expressways on two cores take {ratio:.2f} times as long as one "
+        f"(at most {MOST_TIMES_AS_LONG}); {load()}"
+    )
+    assert ratio <= MOST_TIMES_AS_LONG
