@@ -1,0 +1,36 @@
+"""docs/operators.md: its examples run, and it leaves out no operator."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import xstream as xs
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+#: Methods of a stream that are no operators.
+OTHERS = {"then"}
+
+
+def test_the_examples_of_the_page_run() -> None:
+    result = doctest.testfile(str(PAGE), module_relative=False)
+    assert result.attempted > 30
+    assert result.failed == 0
+
+
+def test_the_table_has_every_operator() -> None:
+    table = "\n".join(line for line in PAGE.read_text().splitlines() if line.startswith("| `"))
+    first_column = " ".join(line.split("|")[1] for line in table.splitlines())
+    named = set(re.findall(r"(\w+)\(", first_column))
+    methods = {
+        name for name, _ in inspect.getmembers(xs.Stream, inspect.isfunction) if name[0] != "_"
+    }
+    assert named == methods - OTHERS
+
+
+def test_every_method_of_a_stream_has_an_example_or_says_what_it_does() -> None:
+    for name, method in inspect.getmembers(xs.Stream, inspect.isfunction):
+        if name[0] != "_":
+            assert method.__doc__, name
