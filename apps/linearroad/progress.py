@@ -59,7 +59,7 @@ def show(what: str, tasks: int, work: Path, kind: str) -> Iterator[None]:
             yield
         return
     begin = time.monotonic()
-    print(f"{what}: {tasks} tasks", file=sys.stderr, flush=True)
+    print(f"{what}: {tasks} to do", file=sys.stderr, flush=True)
     yield
     rows = rows_of_receipts(work, kind, {})
     took = time.monotonic() - begin

@@ -110,8 +110,7 @@ def make_history(run: Run, manifest: Entry) -> None:
         if xway in stale or not finished(layout.root, stores.get(xway))
     ]
     if missing:
-        with run.progress("history store", 0, layout.work, "store"):
-            build_stores(run.spark, layout.root, missing)
+        build_stores(run.spark, layout.root, missing)
     manifest["store"] = [
         {
             "xway": xway,
