@@ -23,7 +23,7 @@ from tests.reference.linearroad_texts import texts
 
 every_rule_set = pytest.mark.parametrize("rules", RULES)
 thorough = settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
