@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 import xstream as xs
 from tests.sigseg.samples import RECORD, numbered, shown
 
-EXAMPLES, STEPS_EACH = 270, 100
+EXAMPLES, STEPS_EACH = 300, 100
 widths = st.one_of(st.integers(0, 5), st.integers(0, 300))
 fractions = st.floats(0, 1)
 
@@ -252,23 +252,28 @@ class FourManagers(RuleBasedStateMachine):
             assert np.array_equal(export.array, export.model)
             del export
         for mm in self.managers.values():
-            if mm.stats().live_blocks:
-                gc.collect()
+            if mm.stats().live_segments or mm.stats().live_blocks:
+                gc.collect()  # caught errors hold their frames, and those hold segments
             stats = mm.stats()
             assert (stats.live_segments, stats.live_blocks, stats.live_bytes) == (0, 0, 0), mm
 
 
 @pytest.mark.timeout(1200)
 def test_all_four_managers_show_what_plain_arrays_show() -> None:
+    # The invariant counts: once after each rule, and once at the beginning of an example. Some
+    # examples are shorter than they may be, so there are as many series as it takes.
     FourManagers.steps = 0
-    run_state_machine_as_test(
-        FourManagers,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS_EACH,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    # The invariant runs once after each rule (and once at the beginning, 270 in all).
-    assert FourManagers.steps - EXAMPLES >= 25_000
+    series = 0
+    while FourManagers.steps - series * EXAMPLES < 25_000 and series < 4:
+        series += 1
+        run_state_machine_as_test(
+            FourManagers,
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=STEPS_EACH,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    print(f"{FourManagers.steps:,} steps in {series} series")
+    assert FourManagers.steps - series * EXAMPLES >= 25_000
