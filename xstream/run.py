@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from xstream._native import ffi, lib
@@ -97,6 +100,12 @@ class Run:
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
         """Run until the sources end, somebody stops it, or an operator fails."""
+        with _interrupts_stop(self._stop):
+            self._execute(progress, stop)
+
+    def _execute(
+        self, progress: bool | Callable[[Run], None], stop: threading.Event | None
+    ) -> None:
         line = _ProgressLine() if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
         begin = time.perf_counter()
@@ -218,6 +227,26 @@ class Run:
             f"<Run of {self.query.name}: {how}, {self.source_samples:,} samples in "
             f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
         )
+
+
+@contextmanager
+def _interrupts_stop(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C stops the run even where Python loses its exception: in one of many finalisers."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        stop()
+        if frame is None or frame.f_code.co_name != "__del__":
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _ProgressLine:

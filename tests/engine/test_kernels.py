@@ -145,7 +145,7 @@ def grow_both(window, state):
     """Grows one array a hundred times a call and writes through the array from before as well."""
     n = state.n[0]
     many = state.many
-    for i in range(100):
+    for _ in range(100):
         before = many
         many = xs.grow(many, n + 1)
         many[n] = n
@@ -266,7 +266,7 @@ def test_tuples_have_up_to_64_fields() -> None:
         xs.schema((int,) * 65)
     q = xs.Query()
     wide = (xs.Segment("f8"),) * 63 + (int,)
-    rows = [tuple(xs.SigSeg(np.full(2, float(k)), start=k) for k in range(63)) + (7,)]
+    rows = [(*(xs.SigSeg(np.full(2, float(k)), start=k) for k in range(63)), 7)]
     src = q.source(xs.io.iterable(rows * 3, out=wide))
     out = src.passed().filter(lambda *fields: fields[-1] == 7).map(
         lambda *fields: fields, out=wide

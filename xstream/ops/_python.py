@@ -296,7 +296,18 @@ class PythonSource(_Body):
         return int(lib.XS_END)
 
 
-@ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
+def _interrupted(kind: Any, error: BaseException, traceback: Any) -> None:
+    """Ctrl-C can strike before a callback's first line, where it cannot catch anything itself."""
+    body = _bodies[traceback.tb_frame.f_locals["token"]]
+    body.error = error
+    if isinstance(body, PythonOperator) and traceback.tb_frame.f_code.co_name == _PROCESS:
+        body.readers[body.exchange.port]()  # the counts on the tuple's segments are ours: drop them
+
+
+_PROCESS = "xs_python_process"
+
+
+@ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_process(token: int) -> int:
     """The core has a tuple for a Python operator."""
     try:
@@ -307,7 +318,7 @@ def xs_python_process(token: int) -> int:
     return 0
 
 
-@ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_produce(token: int) -> int:
     """The core wants the next tuple of a Python source."""
     try:
@@ -317,7 +328,7 @@ def xs_python_produce(token: int) -> int:
         return int(lib.XS_FAILED)
 
 
-@ffi.def_extern(error=lib.XS_FAILED)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_finish(token: int) -> int:
     """The streams of a Python operator have ended."""
     try:
