@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -53,6 +54,7 @@ def notifications(rows: Sequence[dict[str, int]]) -> dict[str, int]:
                     for second in range(max(t, u), min(t, u) + 30):
                         accidents.add((second // 60 + 1, direction, pos // 5280))
 
+    @functools.cache
     def lav(minute: int, direction: int, seg: int) -> int:
         averages = []
         for m in range(minute - 5, minute):
