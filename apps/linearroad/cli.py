@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from linearroad.queries.command import run_command
+
 app = typer.Typer(
     help="Linear Road: generate traffic, run the queries, check the answers.",
     no_args_is_help=True,
@@ -102,3 +104,6 @@ def describe(
     page = html or directory / "describe.html"
     write_page(page, figures, manifest["simulated"][xway]["accidents"])
     typer.echo(f"pictures: {page}")
+
+
+app.command("run")(run_command)

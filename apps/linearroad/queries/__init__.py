@@ -1,0 +1,1 @@
+"""The Linear Road queries as a graph of operators: one tuple of columnar SigSegs a second."""

@@ -1,0 +1,53 @@
+"""History as the request operators want it: tables of addresses, by expressway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearroad.store import ExpresswayHistory
+
+__all__ = ["History"]
+
+
+@dataclass(frozen=True)
+class History:
+    """What is known of the past, for each expressway; keeps the arrays alive."""
+
+    tolls: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
+    sums: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    #: Whether SegmentHistory was loaded at all; without it travel times cannot be told.
+    knows_segments: bool = False
+
+    @classmethod
+    def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
+        """From the compact stores of expressways."""
+        return cls(
+            {xway: (store.toll_vids, store.tolls) for xway, store in stores.items()},
+            {xway: store.segment_sums for xway, store in stores.items()},
+            bool(stores),
+        )
+
+    def expenditure_tables(self) -> tuple[NDArray[Any], ...]:
+        """Expressways, and where their VIDs and tolls lie."""
+        xways = sorted(self.tolls)
+        vids = [self.tolls[xway][0] for xway in xways]
+        tolls = [self.tolls[xway][1] for xway in xways]
+        return (
+            np.array(xways, np.int64),
+            np.array([array.ctypes.data for array in vids], np.int64),
+            np.array([len(array) for array in vids], np.int64),
+            np.array([array.ctypes.data for array in tolls], np.int64),
+        )
+
+    def travel_tables(self) -> tuple[Any, ...]:
+        """Whether there is any, expressways, and where their sums lie."""
+        xways = sorted(self.sums)
+        return (
+            int(self.knows_segments),
+            np.array(xways, np.int64),
+            np.array([self.sums[xway].ctypes.data for xway in xways], np.int64),
+        )

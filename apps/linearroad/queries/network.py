@@ -1,0 +1,104 @@
+"""The query network: operators connected, for one shard of expressways and one rule set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import xstream as xs
+from linearroad.queries.history import History
+from linearroad.queries.layout import INPUT_COLUMNS
+from linearroad.queries.operators.accidents import accidents
+from linearroad.queries.operators.accounts import accounts
+from linearroad.queries.operators.brandeis import later_charges, visits
+from linearroad.queries.operators.check import check
+from linearroad.queries.operators.requests import expenditure, travel_time
+from linearroad.queries.operators.statistics import statistics
+from linearroad.queries.operators.tolls import tolls
+from linearroad.queries.operators.vehicles import PERIOD, vehicles
+from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
+
+__all__ = ["RAW", "RULES", "Network", "build"]
+
+#: The raw rows: fifteen columns, where each row comes from, and whether the last second is whole.
+RAW = xs.schema(
+    {name: xs.Segment(np.int32) for name in INPUT_COLUMNS}
+    | {"origin": xs.Segment(np.int64), "whole": bool}
+)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A query with the streams that a driver needs to end in sinks."""
+
+    query: xs.Query
+    rejects: tuple[xs.Stream, xs.Stream]
+    notifications: xs.Stream
+    balances: xs.Stream
+    expenditures: xs.Stream
+    travel_times: xs.Stream
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the rule sets differ in (section 2 of the rules page)."""
+
+    by_report: int
+    lav_without_report: int
+    lav_rounding: float
+
+
+RULES = {
+    "paper": Rules(by_report=0, lav_without_report=-1, lav_rounding=0.0),
+    "brandeis": Rules(by_report=0, lav_without_report=-1, lav_rounding=0.0),
+    "walmart": Rules(by_report=1, lav_without_report=0, lav_rounding=0.5),
+}
+
+
+def build(query: xs.Query, rows: xs.Stream, history: History, rules: str = "paper") -> Network:
+    """The network behind a stream of raw rows (`RAW`), for one rule set."""
+    seconds = rows.iterate(check, name="check")
+    reports, marks = _vehicles_and_accidents(seconds, rules)
+    notified, charges = _tolls(reports, marks, rules)
+    requests = seconds.select("time", "request", name="requests")
+    together = requests.zip(charges, name="requests and charges")
+    return Network(
+        query,
+        (seconds.select("reject"), reports.select("reject", "implausible")),
+        notified,
+        together.iterate(accounts, name="accounts"),
+        requests.iterate(expenditure, *history.expenditure_tables(), name="daily expenditure"),
+        requests.iterate(travel_time, *history.travel_tables(), name="travel time"),
+    )
+
+
+def _vehicles_and_accidents(seconds: xs.Stream, rules: str) -> tuple[xs.Stream, xs.Stream]:
+    """What every report means, and the accident minutes that follow."""
+    if rules == "walmart":
+        reports = seconds.iterate(vehicles_walmart, name="vehicles")
+        return reports, reports.iterate(accidents_walmart, name="accidents")
+    standing = rules == "brandeis"
+    # There a report still counts 30 s later, so the stop lasts one second more.
+    reports = seconds.iterate(vehicles, int(standing), PERIOD + int(standing), name="vehicles")
+    return reports, reports.iterate(accidents, int(not standing), name="accidents")
+
+
+def _tolls(reports: xs.Stream, marks: xs.Stream, rules: str) -> tuple[xs.Stream, xs.Stream]:
+    """Notifications and alerts, and the charges."""
+    rule = RULES[rules]
+    segments = reports.iterate(
+        statistics, rule.by_report, rule.lav_without_report, rule.lav_rounding,
+        name="segment statistics",
+    )  # fmt: skip
+    flagged = reports
+    if rules == "brandeis":
+        visited = reports.zip(reports.iterate(visits, name="first visits"), name="visited")
+        order = ["value" if field.name == "flags" else field.name for field in reports.schema]
+        flagged = visited.select(*order, name="triggers")
+    second = flagged.zip(segments, marks, name="second")
+    notified = second.iterate(tolls, rule.lav_without_report, name="tolls")
+    if rules == "brandeis":
+        quotes = notified.select("time", "toll_vid", "toll", name="quotes")
+        return notified, quotes.iterate(later_charges, name="charges")
+    return notified, notified.select("charge_vid", "charge", name="charges")

@@ -1,0 +1,140 @@
+"""Flat files in compiled code: lines to columns, answers to lines."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+FIELDS = 15
+NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
+FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32 = 1, 2, 3
+INT32_MAX = 2147483647
+
+
+@njit(cache=True)
+def parse_line(text, begin, end, columns, row):
+    """Fields of one line into a row of the columns; 0, or the reason that it cannot be parsed."""
+    fields, digits, value, negative = 0, 0, np.int64(0), False
+    integers, fit = True, True
+    for at in range(begin, end + 1):
+        c = text[at] if at < end else COMMA
+        if c == COMMA:
+            if digits == 0:
+                integers = False
+            if value > INT32_MAX + (1 if negative else 0):
+                fit = False
+            if fields < FIELDS:
+                columns[fields, row] = -value if negative else value
+            fields += 1
+            digits, value, negative = 0, np.int64(0), False
+        elif ZERO <= c <= NINE:
+            digits += 1
+            if value <= INT32_MAX:
+                value = 10 * value + (c - ZERO)
+        elif c == MINUS and digits == 0 and not negative:
+            negative = True
+        else:
+            integers = False
+    if fields != FIELDS:
+        return FIELD_COUNT
+    if not integers:
+        return NOT_AN_INTEGER
+    return 0 if fit else OUT_OF_INT32
+
+
+@njit(cache=True)
+def parse(text, length, last, columns, starts, bad, reasons):
+    """Lines of `text[:length]` into columns, as many as there is room for.
+
+    A line without a newline is left for the next call, unless it is the `last`. Returns how many
+    bytes and lines were read, how many rows are good and how many bad. `starts` has where each
+    line begins, `bad` the number of each bad line and `reasons` why; good lines are the others.
+    """
+    at, lines, good, wrong = 0, 0, 0, 0
+    room = min(columns.shape[1], len(starts) - 1)
+    while at < length and lines < room:
+        end = at
+        while end < length and text[end] != NEWLINE:
+            end += 1
+        if end == length and not last:
+            break
+        stop = end
+        # A CR belongs to the line's end only where there is a newline.
+        if end < length and stop > at and text[stop - 1] == RETURN:
+            stop -= 1
+        starts[lines] = at
+        why = parse_line(text, at, stop, columns, good)
+        if why == 0:
+            good += 1
+        else:
+            bad[wrong], reasons[wrong] = lines, why
+            wrong += 1
+        lines += 1
+        at = end + 1 if end < length else end
+    starts[lines] = at
+    return at, lines, good, wrong
+
+
+@njit(cache=True)
+def put(out, at, value):
+    """A number in decimal; where it ends."""
+    if value < 0:
+        out[at] = MINUS
+        at += 1
+        value = -value
+    digits, rest = 1, value
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    for k in range(digits - 1, -1, -1):
+        out[at + k] = ZERO + value % 10
+        value //= 10
+    return at + digits
+
+
+@njit(cache=True)
+def put_thousandths(out, at, value):
+    """Milliseconds as seconds with three decimals."""
+    at = put(out, at, value // 1000)
+    out[at] = POINT
+    for k in range(3, 0, -1):
+        out[at + k] = ZERO + value % 10
+        value //= 10
+    return at + 4
+
+
+@njit(cache=True)
+def format_answers(out, kind, time, emit, who, value, amount):
+    """Answers as lines in the formats of section 4; how many bytes."""
+    at = 0
+    for i in range(len(kind)):
+        k = kind[i]
+        out[at], out[at + 1] = ZERO + k, COMMA
+        at += 2
+        if k == 0:  # VID, Time, Emit, Lav, Toll
+            at = put(out, at, np.int64(who[i]))
+            out[at] = COMMA
+            at += 1
+        at = put(out, at, np.int64(time[i]))
+        out[at] = COMMA
+        at = put_thousandths(out, at + 1, emit[i])
+        out[at] = COMMA
+        at += 1
+        if k == 2:  # ResultTime is the request's own time
+            at = put(out, at, np.int64(time[i]))
+            out[at] = COMMA
+            at += 1
+        if k != 0:
+            at = put(out, at, np.int64(who[i]))
+            out[at] = COMMA
+            at += 1
+        if k == 0 or k == 1 or k == 4:
+            at = put(out, at, np.int64(value[i]))
+            if k != 1:
+                out[at] = COMMA
+                at += 1
+        if k != 1:
+            at = put(out, at, amount[i])
+        out[at] = NEWLINE
+        at += 1
+    return at

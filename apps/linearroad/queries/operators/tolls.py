@@ -1,0 +1,121 @@
+"""Toll and accident notifications, and the charges that follow from them."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+import xstream as xs
+from linearroad.queries.layout import CROSSED, FIRST, NO_MINUTE, SEGMENTS, TRIGGER, column
+
+__all__ = ["tolls"]
+
+REACH = 5  # segments, the vehicle's own included, in which an accident matters
+FREE_SPEED, FREE_CARS = 40, 50
+
+
+@numba.njit
+def remember(last, before, key, minute):
+    """Note an accident minute; only the latest two can still matter."""
+    if minute > last[key]:
+        before[key] = last[key]
+        last[key] = minute
+    elif minute < last[key] and minute > before[key]:
+        before[key] = minute
+
+
+@numba.njit
+def accident_ahead(last, before, key, minute):
+    """The nearest segment downstream with an accident in `minute`, or -1."""
+    seg, base = key % SEGMENTS, key - key % SEGMENTS
+    step = 1 if (key // SEGMENTS) % 2 == 0 else -1
+    for ahead in range(REACH):
+        there = seg + step * ahead
+        if there < 0 or there >= SEGMENTS:
+            break
+        if last[base + there] == minute or before[base + there] == minute:
+            return there
+    return -1
+
+
+@xs.kernel(
+    state={
+        "lav": np.zeros(200, np.int32),
+        "cars": np.zeros(200, np.int32),
+        "last": np.full(200, NO_MINUTE, np.int64),
+        "before": np.full(200, NO_MINUTE, np.int64),
+        "quoted": np.zeros(1024, np.int64),
+        "none": np.array([0], np.int64),
+    },
+    out={
+        "time": int,
+        "toll_vid": column("int32"),
+        "toll_lav": column("int32"),
+        "toll": column("int64"),
+        "alert_vid": column("int32"),
+        "alert_seg": column("int32"),
+        "charge_vid": column("int32"),
+        "charge": column("int64"),
+    },
+)
+def tolls(
+    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, lav, cars, marks,
+    no_lav, state, out,
+):  # fmt: skip
+    """At every trigger one notification; alerts near accidents; charges for segments left behind.
+
+    `quoted` holds, for every trip, the toll of the segment that it is in.
+    """
+    n = len(vid)
+    lavs, counts, last, before = state.lav, state.cars, state.last, state.before
+    quoted, needed = state.quoted, len(lav)
+    for i in range(n):
+        needed = max(needed, key[i] + 1)
+    for i in range(len(marks) // 2):
+        needed = max(needed, marks[2 * i] + 1)
+    needed = (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS
+    size = len(lavs)
+    if needed > size:
+        new = max(needed, 2 * size)
+        lavs, counts = xs.grow(lavs, new), xs.grow(counts, new)
+        last, before = xs.grow(last, new), xs.grow(before, new)
+        lavs[size:], counts[size:] = no_lav, 0
+        last[size:], before[size:] = NO_MINUTE, NO_MINUTE
+    if trips > len(quoted):
+        quoted = xs.grow(quoted, max(trips, 2 * len(quoted)))
+    if len(lav) > 0:
+        lavs[: len(lav)], counts[: len(lav)] = lav, cars
+        lavs[len(lav) :], counts[len(lav) :] = no_lav, 0
+    for i in range(len(marks) // 2):
+        remember(last, before, marks[2 * i], marks[2 * i + 1])
+    told, alerted, charged = 0, 0, 0
+    toll_vid, toll_lav = np.empty(n, np.int32), np.empty(n, np.int32)
+    toll, charge = np.empty(n, np.int64), np.empty(n, np.int64)
+    alert_vid, alert_seg = np.empty(n, np.int32), np.empty(n, np.int32)
+    charge_vid = np.empty(n, np.int32)
+    minute = time // 60
+    for i in range(n):
+        flag = flags[i]
+        if flag & (CROSSED | FIRST | TRIGGER) == 0:
+            continue
+        if flag & CROSSED and quoted[trip[i]] > 0:
+            charge_vid[charged], charge[charged] = vid[i], quoted[trip[i]]
+            charged += 1
+        quote = 0
+        if flag & TRIGGER:
+            k = key[i]
+            accident = accident_ahead(last, before, k, minute - 1)
+            if accident >= 0:
+                alert_vid[alerted], alert_seg[alerted] = vid[i], accident
+                alerted += 1
+            elif lavs[k] < FREE_SPEED and counts[k] > FREE_CARS:
+                over = np.int64(counts[k] - FREE_CARS)
+                quote = 2 * over * over
+            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], quote
+            told += 1
+        if flag & (CROSSED | FIRST):
+            quoted[trip[i]] = quote
+    out.emit_at(
+        0, time, toll_vid[:told], toll_lav[:told], toll[:told], alert_vid[:alerted],
+        alert_seg[:alerted], charge_vid[:charged], charge[:charged],
+    )  # fmt: skip

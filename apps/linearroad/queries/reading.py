@@ -1,0 +1,209 @@
+"""Input: flat files (plain or compressed), Parquet, or a generated directory, as raw rows."""
+
+from __future__ import annotations
+
+import heapq
+import lzma
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.layout import Layout
+from linearroad.manifest import read_manifest
+from linearroad.queries.layout import INPUT_COLUMNS, REASONS
+from linearroad.queries.operators.text import FIELDS, parse
+from xstream.errors import InputError
+
+__all__ = ["Chunk", "Reject", "RowReader", "open_input"]
+
+ROWS = 1 << 16  # in a chunk
+BYTES = 1 << 22
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that could be parsed: fifteen columns, and the line that each comes from."""
+
+    columns: NDArray[np.int32]
+    lines: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A row that was not used."""
+
+    line: int
+    reason: str
+    row: str
+
+
+class RowReader(Protocol):
+    """One file of rows."""
+
+    name: str
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in the order of the file."""
+
+    def row(self, line: int) -> str:
+        """A recently read row as it stands in the file."""
+
+    @property
+    def unparsed(self) -> list[Reject]:
+        """Rows that could not be parsed, since the last look."""
+
+
+class FlatReader:
+    """A flat file of the benchmark; keeps the text of the last chunks, for rejects."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        self._unparsed: list[Reject] = []
+        self._recent: deque[tuple[int, NDArray[np.int64], bytes]] = deque(maxlen=4)
+
+    def _open(self) -> BinaryIO:
+        compression = _COMPRESSIONS.get(self.path.suffix)
+        if compression == "xz":
+            return cast(BinaryIO, lzma.open(self.path))
+        if compression is None:
+            return self.path.open("rb")
+        stream: BinaryIO = pa.input_stream(self.path, compression=compression)
+        return stream
+
+    def chunks(self) -> Iterator[Chunk]:
+        rest, first_line = b"", 1
+        try:
+            with self._open() as file:
+                while True:
+                    block = file.read(BYTES)
+                    text = rest + block
+                    while text:
+                        used, lines, chunk = self._parsed(text, first_line, last=not block)
+                        first_line += lines
+                        text = text[used:]
+                        if len(chunk.lines):
+                            yield chunk
+                        if not lines:
+                            break
+                    rest = text
+                    if not block:
+                        return
+        except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+            raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def _parsed(self, text: bytes, first_line: int, last: bool) -> tuple[int, int, Chunk]:
+        columns = np.empty((FIELDS, ROWS), np.int32)
+        starts, bad = np.empty(ROWS + 1, np.int64), np.empty(ROWS, np.int64)
+        reasons = np.empty(ROWS, np.int8)
+        data = np.frombuffer(text, np.uint8)
+        used, lines, good, wrong = parse(data, len(data), last, columns, starts, bad, reasons)
+        self._recent.append((first_line, starts[: lines + 1], text[:used]))
+        for line, reason in zip(bad[:wrong], reasons[:wrong], strict=True):
+            number = first_line + int(line)
+            self._unparsed.append(Reject(number, REASONS[reason], self.row(number)))
+        numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
+        if wrong:
+            numbers = np.delete(numbers, bad[:wrong])
+        return used, lines, Chunk(columns[:, :good], numbers)
+
+    def row(self, line: int) -> str:
+        for first_line, starts, text in reversed(self._recent):
+            if first_line <= line < first_line + len(starts) - 1:
+                at = line - first_line
+                raw = text[starts[at] : starts[at + 1]]
+                return raw.removesuffix(b"\n").removesuffix(b"\r").decode("ascii", "replace")
+        return ""
+
+    @property
+    def unparsed(self) -> list[Reject]:
+        found, self._unparsed = self._unparsed, []
+        return found
+
+
+class ParquetReader:
+    """A Parquet file with the fifteen columns; a row's line is its number."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{path} is not a Parquet file: {error}") from error
+        present = set(self._file.schema_arrow.names)
+        missing = [name for name in INPUT_COLUMNS if name not in present]
+        if missing:
+            raise InputError(f"{path} has no column {missing[0]!r}")
+        self._recent: deque[Chunk] = deque(maxlen=4)
+
+    def chunks(self) -> Iterator[Chunk]:
+        line = 1
+        try:
+            batches = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
+            for batch in batches:
+                columns = np.empty((FIELDS, batch.num_rows), np.int32)
+                for i, name in enumerate(INPUT_COLUMNS):
+                    columns[i] = batch.column(name).to_numpy(zero_copy_only=False)
+                lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
+                line += batch.num_rows
+                chunk = Chunk(columns, lines)
+                self._recent.append(chunk)
+                yield chunk
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def row(self, line: int) -> str:
+        for chunk in reversed(self._recent):
+            at = line - int(chunk.lines[0])
+            if 0 <= at < len(chunk.lines):
+                return ",".join(str(value) for value in chunk.columns[:, at])
+        return ""
+
+    @property
+    def unparsed(self) -> list[Reject]:
+        return []
+
+
+def open_input(path: Path) -> list[RowReader]:
+    """The files that `path` means: itself, or the expressways of a generated directory."""
+    if path.is_dir():
+        manifest = read_manifest(path)
+        form = manifest["parameters"]["format"]
+        layout = Layout(path)
+        expressways = range(int(manifest["parameters"]["expressways"]))
+        return [_reader(layout.traffic(xway, form)) for xway in expressways]
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    return [_reader(path)]
+
+
+def _reader(path: Path) -> RowReader:
+    return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)
+
+
+def merged_seconds(readers: list[RowReader]) -> Iterator[tuple[int, Chunk]]:
+    """Rows of several files merged by Time: (file number, rows of one second) in order."""
+    return heapq.merge(
+        *(_seconds(number, reader) for number, reader in enumerate(readers)),
+        key=lambda item: (int(item[1].columns[1, 0]), item[0]),
+    )
+
+
+def _seconds(number: int, reader: RowReader) -> Iterator[tuple[int, Chunk]]:
+    """One file's rows, cut where Time changes."""
+    for chunk in reader.chunks():
+        time = chunk.columns[1]
+        cuts = np.flatnonzero(np.diff(time)) + 1
+        begin = 0
+        for end in (*cuts.tolist(), len(time)):
+            yield number, Chunk(chunk.columns[:, begin:end], chunk.lines[begin:end])
+            begin = end

@@ -1,0 +1,127 @@
+"""Output: answers as a flat file or Parquet, rejects, and the summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.queries.operators.text import format_answers
+from linearroad.queries.reading import Reject
+from xstream.errors import InputError
+
+__all__ = ["AnswerWriter", "CsvAnswers", "ParquetAnswers", "RejectWriter", "answer_writer"]
+
+LONGEST_LINE = 80  # bytes; an answer has at most six numbers
+
+_SCHEMA = pa.schema(
+    [
+        ("type", pa.int8()), ("time", pa.int32()), ("emit", pa.float64()), ("vid", pa.int32()),
+        ("qid", pa.int32()), ("lav", pa.int32()), ("toll", pa.int64()), ("seg", pa.int32()),
+        ("resulttime", pa.int32()), ("bal", pa.int64()), ("traveltime", pa.int32()),
+    ]
+)  # fmt: skip
+
+
+class AnswerWriter(Protocol):
+    """Takes answers in the columns of `linearroad.queries.operators.answers`."""
+
+    path: Path
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        """Append answers."""
+
+    def close(self) -> None:
+        """Everything is on disk."""
+
+
+class CsvAnswers:
+    """`output.csv`, in the formats of section 4. Only whole lines ever reach the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO = path.open("wb", buffering=0)
+        self._whole = 0
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
+        used = format_answers(text, *columns)
+        left = memoryview(text[:used].data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            self._whole += used
+        except OSError as error:
+            self._file.truncate(self._whole)
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class ParquetAnswers:
+    """`output.parquet`: one table, null where a field does not belong to the type."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._writer = pq.ParquetWriter(
+                path, _SCHEMA, compression="zstd", compression_level=1, write_page_checksum=True,
+                use_dictionary=["type", "time", "lav", "seg"],
+            )  # fmt: skip
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error}") from error
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        kind, time, emit, who, value, amount = columns
+        toll, alert, travel = kind == 0, kind == 1, kind == 4
+        vehicle = toll | alert
+        balance = (kind == 2) | (kind == 3)
+        table = [
+            pa.array(kind), pa.array(time), pa.array(emit / 1000.0),
+            pa.array(who, mask=~vehicle), pa.array(who, mask=vehicle), pa.array(value, mask=~toll),
+            pa.array(amount, mask=~(toll | travel)), pa.array(value, mask=~alert),
+            pa.array(time, mask=kind != 2), pa.array(amount, mask=~balance),
+            pa.array(value, mask=~travel),
+        ]  # fmt: skip
+        try:
+            self._writer.write_batch(pa.record_batch(table, schema=_SCHEMA))
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def answer_writer(directory: Path, form: str) -> AnswerWriter:
+    """The writer of a format."""
+    if form == "csv":
+        return CsvAnswers(directory / "output.csv")
+    if form == "parquet":
+        return ParquetAnswers(directory / "output.parquet")
+    raise InputError(f"answers are written as csv or parquet, not {form!r}")
+
+
+class RejectWriter:
+    """`rejects.csv`: line number, reason, the row as read, and the file where there are several."""
+
+    def __init__(self, path: Path, several_files: bool) -> None:
+        self._file = path.open("w", newline="\n")
+        self._several = several_files
+        self.by_reason: dict[str, int] = {}
+
+    def write(self, reject: Reject, file_name: str) -> None:
+        """Append a reject."""
+        self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
+        fields = [str(reject.line), reject.reason, reject.row]
+        if self._several:
+            fields.append(file_name)
+        self._file.write(",".join(fields) + "\n")
+
+    def close(self) -> None:
+        """Everything is on disk."""
+        self._file.close()
