@@ -132,6 +132,8 @@ def test_a_wav_file_as_input(
         (("passchain", "--window", "0"), "--window is at least 1, not 0"),
         (("statfilter", "--megabytes", "-1"), "--megabytes is nought or more"),
         (("statfilter", "--input", "nowhere.wav"), "nowhere.wav cannot be read as a sound file"),
+        (("passchain", "--clock", "sun"), "--clock is wall or processor, not 'sun'"),
+        (("passchain", "--peers", "--clock", "processor"), "--peers are measured by the wall"),
         (("ratecontrol", "--seconds", "0"), "--seconds is a positive number"),
     ],
 )

@@ -30,7 +30,7 @@ def enginebench(settings: Settings) -> Report:
     for kind in kinds:
         chain = Passchain(recording, settings.window, rate_hz, settings.operators, kind)
         for name in names:
-            engine = Engine(name, settings.memory)
+            engine = Engine(name, settings.memory, clock=settings.clock)
             contenders[f"{name}, {kind} operators"] = contender(settings, chain, engine)
     results = interleave(contenders, settings.trials)
     headline = results.pop(f"{names[0]}, {settings.kind} operators")

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from xstream import io
 from xstream.bench import _kernels
-from xstream.bench.trials import Trial
+from xstream.bench.trials import Stopwatch, Trial
 from xstream.errors import InputError
 from xstream.query import Query
 from xstream.run import Run
-from xstream.sigseg import SigSeg
+from xstream.sched import scheduler
+from xstream.sigseg import SigSeg, memory_manager
 from xstream.stream import Stream
 
 __all__ = ["KINDS", "Declared", "Engine", "Passchain", "Silencefilter", "Statfilter", "joined"]
@@ -30,10 +31,22 @@ class Engine:
     scheduler: str = "df"
     memory: str = "refcount-lazy"
     tuple_burst: int | None = 64
+    #: Seconds are the wall's, or those for which this process had a processor.
+    clock: str = "wall"
 
     def run(self, query: Query) -> Run:
         """Run it so."""
         return query.run(self.scheduler, self.memory, self.tuple_burst)
+
+    def timed_run(self, query: Query) -> tuple[Run, Trial]:
+        """The same with loading, which is what happens before the first tuple, timed apart."""
+        query.validate()
+        with Stopwatch() as loading:
+            manager = memory_manager(self.memory)
+            run = Run(query, scheduler(self.scheduler), manager, self.tuple_burst)
+        with Stopwatch() as running:
+            run.execute()
+        return run, running.trial(run.source_samples, self.clock, loading.wall_seconds)
 
 
 @dataclass(frozen=True)
@@ -86,19 +99,15 @@ class Declared:
 
     def trial(self, engine: Engine, repeat: int, expected_samples: int) -> Trial:
         """Run and count; loading is what happens before the clock of the run starts."""
-        from time import perf_counter
-
         query = Query(type(self).__name__)
         out = self.build(query, repeat).count()
-        begin = perf_counter()
-        run = engine.run(query)
-        loading = perf_counter() - begin - run.wall_seconds
+        run, trial = engine.timed_run(query)
         found = run[out].samples
         if found != expected_samples * repeat:
             raise AssertionError(
                 f"{query.name}: {found:,} samples came out, not {expected_samples * repeat:,}"
             )
-        return Trial(run.source_samples, run.wall_seconds, loading)
+        return trial
 
 
 def _same(*values: Any) -> Any:

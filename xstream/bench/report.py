@@ -68,6 +68,17 @@ class Report:
         """The best trial's of the first contender: the engine as the settings say."""
         return self.results[0].samples_per_second
 
+    @property
+    def disturbance(self) -> str | None:
+        """A sentence where the machine was too busy for the figures to mean much."""
+        share = min(result.best.processor_share for result in self.results)
+        if share > 0.9:
+            return None
+        return (
+            f"The machine is busy: a best trial had a processor for {share:.0%} of its time only, "
+            f"at a load of {machine()['load']:.1f}; the figures are lower than they should be."
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, with `samples_per_second` at the top."""
         return {
@@ -83,7 +94,7 @@ class Report:
                 for title, columns, rows in self.tables
             ],
             "checked": self.checked,
-            "notes": self.notes,
+            "notes": [*self.notes, *([self.disturbance] if self.disturbance else [])],
             "machine": machine(),
         }
 

@@ -31,6 +31,7 @@ class Settings:
     beta: float = 0.001
     input: Path | None = None
     peers: bool = False
+    clock: str = "wall"
 
     def __post_init__(self) -> None:
         from xstream.sched import scheduler
@@ -43,6 +44,10 @@ class Settings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"--{name} is at least 1, not {value}")
+        if self.clock not in ("wall", "processor"):
+            raise InputError(f"--clock is wall or processor, not {self.clock!r}")
+        if self.peers and self.clock != "wall":
+            raise InputError("--peers are measured by the wall clock: leave --clock out")
         if self.seconds <= 0:
             raise InputError(f"--seconds is a positive number, not {self.seconds:g}")
         if self.megabytes < 0:
@@ -51,7 +56,7 @@ class Settings:
     @property
     def engine(self) -> Engine:
         """The engine that the benchmark is about."""
-        return Engine(self.scheduler, self.memory)
+        return Engine(self.scheduler, self.memory, clock=self.clock)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

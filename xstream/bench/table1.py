@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from xstream.bench.queries import Declared, Passchain, Silencefilter, Statfilter
 from xstream.bench.recording import read_recording, tiled, whole_windows
 from xstream.bench.report import Figure, Report
 from xstream.bench.settings import Settings
-from xstream.bench.trials import Result, Trial, interleave
+from xstream.bench.trials import Result, Stopwatch, Trial, interleave
 
 __all__ = ["passchain", "silencefilter", "statfilter"]
 
@@ -77,7 +76,7 @@ def passchain(settings: Settings) -> Report:
     return report
 
 
-def _bare_loop(declared: Declared, repeat: int) -> Callable[[], Trial]:
+def _bare_loop(declared: Declared, repeat: int, clock: str) -> Callable[[], Trial]:
     from xstream.bench import _statistics
 
     samples: npt.NDArray[np.float32] = np.array(declared.recording)
@@ -85,14 +84,13 @@ def _bare_loop(declared: Declared, repeat: int) -> Callable[[], Trial]:
     wanted = len(declared.reference()) // declared.window * repeat
 
     def trial() -> Trial:
-        begin = perf_counter()
-        passed = _statistics.statfilter_repeated(
-            samples, declared.window, declared.alpha, declared.beta, starts, repeat
-        )
-        seconds = perf_counter() - begin
+        with Stopwatch() as watch:
+            passed = _statistics.statfilter_repeated(
+                samples, declared.window, declared.alpha, declared.beta, starts, repeat
+            )
         if passed != wanted:
             raise AssertionError(f"the bare loop let {passed:,} windows pass, not {wanted:,}")
-        return Trial(len(samples) * repeat, seconds)
+        return watch.trial(len(samples) * repeat, clock)
 
     return trial
 
@@ -103,7 +101,9 @@ def _against_bare_loop(
     names = (f"xstream, {settings.kind}, {where}", f"bare numba loop, {where}")
     engine = contender(settings, declared, once=once)
     repeat = engine().samples // len(declared.recording)
-    return dict(zip(names, (engine, _bare_loop(declared, repeat)), strict=True)), names
+    return dict(
+        zip(names, (engine, _bare_loop(declared, repeat, settings.clock)), strict=True)
+    ), names
 
 
 def statfilter(settings: Settings) -> Report:

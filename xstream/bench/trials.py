@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from time import perf_counter, process_time
 from typing import Any
 
-__all__ = ["Result", "Trial", "interleave", "repetitions"]
+__all__ = ["Result", "Stopwatch", "Trial", "interleave", "repetitions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,34 @@ class Trial:
     samples: int
     seconds: float
     loading_seconds: float = 0.0
+    #: For how much of the time this process had a processor; below 1 the machine was busy.
+    processor_share: float = 1.0
 
     @property
     def samples_per_second(self) -> float:
         """Samples by second of processing."""
         return self.samples / self.seconds
+
+
+class Stopwatch:
+    """Seconds of the wall's clock and of the processor's, around a `with` block."""
+
+    wall_seconds = 0.0
+    processor_seconds = 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self._begin, self._begin_processor = perf_counter(), process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall_seconds = perf_counter() - self._begin
+        self.processor_seconds = process_time() - self._begin_processor
+
+    def trial(self, samples: int, clock: str, loading_seconds: float = 0.0) -> Trial:
+        """What was measured, as a trial by that clock."""
+        seconds = self.wall_seconds if clock == "wall" else self.processor_seconds
+        share = min(1.0, self.processor_seconds / self.wall_seconds)
+        return Trial(samples, seconds, loading_seconds, share if clock == "wall" else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +83,7 @@ class Result:
             "spread": self.spread,
             "samples": self.best.samples,
             "loading_seconds": self.loading_seconds,
+            "processor_share": self.best.processor_share,
             "trials": [trial.samples_per_second for trial in self.trials],
         }
 

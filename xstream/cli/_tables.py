@@ -23,7 +23,8 @@ def print_report(report: Report, console: Console) -> None:
         for result in report.results
     )  # fmt: skip
     trials = len(report.results[0].trials)
-    columns = (f"{report.benchmark}, best of {trials}", "samples/s", "spread", "loading")
+    by = "" if report.settings["clock"] == "wall" else ", by the processor's clock"
+    columns = (f"{report.benchmark}, best of {trials}{by}", "samples/s", "spread", "loading")
     _print_table(console, columns, shown)
     for title, names, rows in report.tables:
         console.print(f"\n{title}")
@@ -32,7 +33,7 @@ def print_report(report: Report, console: Console) -> None:
     _print_table(
         console, ("figure", "value", "", "asked", ""), (_figure(each) for each in report.figures)
     )
-    for note in report.notes:
+    for note in filter(None, (*report.notes, report.disturbance)):
         console.print(note, soft_wrap=True)
     console.print(f"checked: {report.checked}", soft_wrap=True)
 

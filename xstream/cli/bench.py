@@ -36,6 +36,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Kind = Annotated[str, typer.Option(help="How operators are written: library, kernel or python.")]
 Operators = Annotated[int, typer.Option(help="Operators in the chain.")]
 Peers = Annotated[bool, typer.Option("--peers", help="Run other engines on the same work.")]
+Clock = Annotated[
+    str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
+]
 Alpha = Annotated[float, typer.Option(help="Windows pass whose standard deviation is above this.")]
 Beta = Annotated[float, typer.Option(help="Windows pass whose mean is below this.")]
 
@@ -44,12 +47,14 @@ Beta = Annotated[float, typer.Option(help="Windows pass whose mean is below this
 def passchain(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     kind: Kind = "library", operators: Operators = 10, trials: Trials = 9, seconds: Seconds = 0.1,
-    samples: Samples = None, input: Input = None, peers: Peers = False, json: Json = False,
+    samples: Samples = None, input: Input = None, peers: Peers = False,
+    clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Ten operators that pass their input on: what passing data costs."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
         trials=trials, seconds=seconds, samples=samples, input=input, peers=peers,
+        clock=clock,
     )  # fmt: skip
     from xstream.bench import table1
 
@@ -64,13 +69,14 @@ def statfilter(
         float, typer.Option(help="Also measured once over so much memory; 0: only in cache.")
     ] = 256.0,
     alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
-    json: Json = False,
+    clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Two filters over windows, beside a bare numba loop with the same arithmetic."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, kind=kind, trials=trials,
         seconds=seconds, samples=samples, megabytes=megabytes, alpha=alpha, beta=beta, input=input,
         peers=peers,
+        clock=clock,
     )  # fmt: skip
     from xstream.bench import table1
 
@@ -81,12 +87,14 @@ def statfilter(
 def silencefilter(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None, alpha: Alpha = 0.02,
-    beta: Beta = 0.001, input: Input = None, peers: Peers = False, json: Json = False,
+    beta: Beta = 0.001, input: Input = None, peers: Peers = False,
+    clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """A stream joined with the ranges of it that hold a voice."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
         samples=samples, alpha=alpha, beta=beta, input=input, peers=peers,
+        clock=clock,
     )  # fmt: skip
     from xstream.bench import table1
 
@@ -98,12 +106,13 @@ def enginebench(
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc, df, or all.")] = "all",
     memory: Memory = "refcount-lazy", window: Window = 4096, kind: Kind = "library",
     operators: Operators = 1000, trials: Trials = 9, seconds: Seconds = 0.1,
-    samples: Samples = None, input: Input = None, json: Json = False,
+    samples: Samples = None, input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """A thousand pass-through operators: nanoseconds a hop under every scheduler."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
         trials=trials, seconds=seconds, samples=samples, input=input,
+        clock=clock,
     )  # fmt: skip
     from xstream.bench.enginebench import enginebench as run
 
@@ -129,12 +138,13 @@ def ratecontrol(
 def pythonop(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 64,
     operators: Operators = 1, trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
-    input: Input = None, json: Json = False,
+    input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """What a plain Python operator costs by the tuple."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, operators=operators, kind="python",
         trials=trials, seconds=seconds, samples=samples, input=input,
+        clock=clock,
     )  # fmt: skip
     from xstream.bench.pythonop import pythonop as run
 
