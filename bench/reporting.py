@@ -56,7 +56,7 @@ def _git(*arguments: str) -> str:
     return answer.stdout.strip()
 
 
-def best_ns(work: Callable[[], object], calls: int, repeats: int = 7) -> float:
+def best_ns(work: Callable[[], object], calls: int, repeats: int = 80) -> float:
     """Nanoseconds a call, in the best of several series: the least disturbed one."""
     best = float("inf")
     for _ in range(repeats):

@@ -107,7 +107,7 @@ def test_an_append_that_branches_off(benchmark: Any, report: Report) -> None:
         def branch() -> None:
             lib.xs_seg_drop(lib.xs_seg_append(handle, more))
 
-        ns = best_ns(branch, 2_000)
+        ns = best_ns(branch, 500)
         assert lib.xs_seg_width(taken) == width + PIECE
         for seg in (taken, more):
             lib.xs_seg_drop(seg)

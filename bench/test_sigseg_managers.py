@@ -11,7 +11,7 @@ import xstream as xs
 from bench.reporting import Report, best_ns
 
 WIDTH = 4096
-CALLS = 4_000
+CALLS = 500
 
 
 def costs(memory: str) -> dict[str, tuple[float, int]]:
