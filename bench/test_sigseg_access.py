@@ -52,7 +52,7 @@ def test_cutting_and_indexing_against_pieces(benchmark: Any, report: Report, wha
 
     benchmark.pedantic(run, rounds=1)
     report.table(
-        f"{what} at {CALLS} random positions, asked again and again: ns (with the call from Python)",
+        f"{what} at {CALLS} random positions, asked again and again: ns (with the call)",
         [f"{pieces:,} pieces" for pieces in SIZES],
         [[f"{costs[pieces]:.0f}" for pieces in SIZES]],
     )
