@@ -77,6 +77,7 @@ def generate(
     if merged and parameters.format != "csv":
         raise InputError("--merged makes one flat file: it needs --format csv")
     manifest = check_parameters(out, parameters)
+    sparks.require_java()
     layout = Layout(out)
     try:
         layout.work.mkdir(parents=True, exist_ok=True)
@@ -123,7 +124,7 @@ def make_traffic(run: Run, manifest: Entry) -> None:
     simulated |= {_numbers(entry): entry for entry in done}
     manifest["simulated"] = [simulated[(x,)] for x in everyone]
 
-    if lacking:
+    if lacking or "vehicles" not in manifest:
         places, manifest["vehicles"] = number_expressways(run, manifest["simulated"])
         done = run.tasks(
             "writing", "traffic", functools.partial(write_traffic, root, parameters),
