@@ -1,4 +1,4 @@
-"""xstream.testing itself: the harness, the list source, the collector, the clock, the strategies."""
+"""xstream.testing itself: harness, list source, collector, clock, strategies."""
 
 from __future__ import annotations
 

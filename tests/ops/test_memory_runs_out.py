@@ -73,7 +73,7 @@ def test_a_failing_successor_leaves_nothing_behind() -> None:
 
             for stream in q.add(operator, sources):
                 stream.sink(fail_late)
-            with pytest.raises(xs.OperatorError, match="sink.*RuntimeError: enough"):
+            with pytest.raises(xs.OperatorError, match=r"sink.*RuntimeError: enough"):
                 q.run(scheduler, manager)
             del q, sources, stream
             assert_nothing_lives(manager)

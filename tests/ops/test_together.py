@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import xstream as xs
 from tests.reference import moving
+from xstream.ops.basic import Merge, Pass
 from xstream.ops.join import Join
 from xstream.ops.select import Select
 from xstream.ops.union import Union
@@ -55,6 +56,16 @@ def test_union_tags_every_tuple_with_its_stream(
     tuples = everywhere(Union(), list_source(a, int), list_source(b, int), ordered=False)
     assert [value for stream, value in tuples if stream == 0] == a
     assert [value for stream, value in tuples if stream == 1] == b
+
+
+@settings(max_examples=10)
+@given(numbers, numbers)
+def test_merge_and_pass_hand_everything_on(
+    everywhere: Callable[..., Any], a: list[int], b: list[int]
+) -> None:
+    merged = everywhere(Merge(), list_source(a, int), list_source(b, int), ordered=False)
+    assert sorted(merged) == sorted(a + b)
+    assert everywhere(Pass(), list_source(a, int)) == a
 
 
 def test_names_are_made_unique() -> None:

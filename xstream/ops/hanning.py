@@ -35,7 +35,7 @@ class Hanning(WindowKernel):
         return _kernel(float_for(self, inputs))
 
     def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
-        return (np.hanning(self.size),)
+        return (np.hanning(self.size).astype(float_for(self, inputs)),)
 
 
 @lru_cache

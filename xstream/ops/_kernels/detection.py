@@ -12,11 +12,12 @@ def trimpeak(window, lowest, out):
     """The largest (or lowest) sample, and the window from there on."""
     if not len(window):
         return
-    best = 0
+    at, peak = 0, window[0]
     for i in range(1, len(window)):
-        if (window[i] < window[best]) if lowest else (window[i] > window[best]):
-            best = i
-    out.emit_at(out.start + best, np.float64(window[best]), window[best:])
+        x = window[i]
+        if (x < peak) if lowest else (x > peak):
+            at, peak = i, x
+    out.emit_at(out.start + at, np.float64(peak), window[at:])
 
 
 # -- threshold ---------------------------------------------------------------------------------

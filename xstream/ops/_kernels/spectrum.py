@@ -14,8 +14,9 @@ def hanning(window, weights, out):
     if len(window) % size:
         raise ValueError("the segment does not hold whole windows")
     for at in range(0, len(window), size):
+        samples, weighed = window[at : at + size], out[at : at + size]
         for i in range(size):
-            out[at + i] = window[at + i] * weights[i]
+            weighed[i] = samples[i] * weights[i]
 
 
 # -- Fourier -----------------------------------------------------------------------------------
