@@ -260,12 +260,16 @@ def _execute(
             options.scheduler, options.memory, options.tuple_burst,
             progress=(lambda _: progress(result)) if progress else False,
         )  # fmt: skip
+    except xs.OperatorError as error:
+        if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
+            raise error.__cause__ from None
+        raise
     finally:
         result.wall_seconds = time.perf_counter() - driver.began
         driver.close()
     result.interrupted = done.stopped
     stats = done.stats
-    result.reports = stats["vehicles"].samples
+    result.reports = stats["segment statistics"].samples  # second reports are rejected before
     result.requests = sum(list(result.answers.values())[2:])
     summary = {
         **{name: getattr(result, name) for name in result.__dataclass_fields__},

@@ -1,0 +1,184 @@
+"""From files to files: every format in, both formats out, rejects as read, clear sentences."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from linearroad.cli import app
+from linearroad.queries.history import History
+from linearroad.queries.layout import INPUT_COLUMNS
+from linearroad.queries.loading import load_history
+from linearroad.queries.run import RunOptions, plan, run
+from typer.testing import CliRunner
+
+from tests.reference import linearroad as reference
+from tests.reference.linearroad_strategies import Scenario, scenario
+from xstream.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def case() -> Scenario:
+    found = scenario(7)
+    lines = found.text.splitlines()
+    # Bad rows of eight kinds among the good ones, a CR, leading zeros, a last line without end.
+    good = "0,{t},5,50,0,1,0,2,11000,-1,-1,-1,-1,-1,-1"
+    bad = [
+        "", "1,2,3", "0,x,1,1,1,1,1,1,1,1,1,1,1,1,1", "7" + ",1" * 14, "0,-1" + ",1" * 13,
+        "0,99999999999" + ",1" * 13, good.format(t=0) + "\r", " " + good.format(t=0),
+    ]  # fmt: skip
+    for i, line in enumerate(bad):
+        lines.insert(40 * (i + 1), line)
+    text = "\n".join(lines)
+    return Scenario(found.rows, text, found.tolls, found.segment_history)
+
+
+def answers_of_csv(path: Path) -> list[tuple[int, ...]]:
+    """Lines of `output.csv` as the reference has them: without Emit, which is the Time here."""
+    answers = []
+    times = []
+    for line in path.read_text().splitlines():
+        fields = line.split(",")
+        emit_at = 3 if fields[0] == "0" else 2
+        time = fields[emit_at - 1]
+        assert fields[emit_at] == f"{time}.000"
+        times.append(int(time))
+        answers.append(tuple(int(f) for i, f in enumerate(fields) if i != emit_at))
+    assert times == sorted(times)
+    return sorted(answers)
+
+
+def expected(case: Scenario) -> list[tuple[int, ...]]:
+    rows, _ = reference.parse(case.text)
+    return reference.answers(rows, "paper", case.tolls, case.segment_history)
+
+
+@pytest.fixture(scope="module")
+def history(case: Scenario, tmp_path_factory: pytest.TempPathFactory) -> History:
+    folder = tmp_path_factory.mktemp("history")
+    (folder / "tolls.csv").write_text(reference.to_text(case.tolls))
+    (folder / "segments.csv").write_text(reference.to_text(case.segment_history))
+    return load_history(None, folder / "tolls.csv", folder / "segments.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.xz", "csv.zst"])
+def test_a_flat_file_is_answered_line_by_line(
+    case: Scenario, history: History, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"rows.{ending}"
+    data = case.text.encode()
+    if ending.endswith("gz"):
+        path.write_bytes(gzip.compress(data))
+    elif ending.endswith("xz"):
+        path.write_bytes(lzma.compress(data))
+    elif ending.endswith("zst"):
+        with pa.output_stream(path, compression="zstd") as file:
+            file.write(data)
+    else:
+        path.write_bytes(data)
+    result = run(path, tmp_path / "out", history, RunOptions())
+    assert answers_of_csv(tmp_path / "out" / "output.csv") == expected(case)
+    rows, rejects = reference.parse(case.text)
+    found = sorted((tmp_path / "out" / "rejects.csv").read_text().splitlines())
+    assert found == sorted(f"{r.line},{r.reason},{r.row}" for r in rejects)
+    assert sum(result.rejects.values()) == len(rejects)
+    assert result.reports == sum(row.type == 0 for row in rows)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["reports"] == result.reports
+    assert summary["rules"] == "paper"
+    assert summary["speed"] == "max"
+
+
+def parquet_of(case: Scenario, path: Path) -> None:
+    rows, _ = reference.parse(case.text)
+    table = np.array(rows, np.int32)
+    pq.write_table(pa.table({name: table[:, i] for i, name in enumerate(INPUT_COLUMNS)}), path)
+
+
+def test_parquet_in_and_parquet_out(case: Scenario, history: History, tmp_path: Path) -> None:
+    parquet_of(case, tmp_path / "rows.parquet")
+    run(tmp_path / "rows.parquet", tmp_path, history, RunOptions(form="parquet"))
+    fields = {
+        0: ("vid", "time", "lav", "toll"), 1: ("time", "vid", "seg"),
+        2: ("time", "resulttime", "qid", "bal"), 3: ("time", "qid", "bal"),
+        4: ("time", "qid", "traveltime", "toll"),
+    }  # fmt: skip
+    table = pq.read_table(tmp_path / "output.parquet").to_pylist()
+    found = sorted((row["type"], *(row[name] for name in fields[row["type"]])) for row in table)
+    assert found == expected(case)
+    for row in table:
+        others = set(row) - {"type", "emit", *fields[row["type"]], "time"}
+        assert all(row[name] is None for name in others)
+
+
+def test_minutes_cut_the_stream(case: Scenario, tmp_path: Path) -> None:
+    parquet_of(case, tmp_path / "rows.parquet")
+    rows, _ = reference.parse(case.text)
+    first = min(row.time for row in rows)
+    minutes = first // 60 + 4
+    run(tmp_path / "rows.parquet", tmp_path, History(), RunOptions(minutes=minutes))
+    early = [row for row in rows if row.time < 60 * minutes]
+    assert 0 < len(early) < len(rows)
+    assert answers_of_csv(tmp_path / "output.csv") == reference.answers(early, "paper")
+
+
+def test_a_paced_run_answers_in_time_and_says_when(tmp_path: Path) -> None:
+    rows = [f"0,{t},{v},50,0,0,0,1,6000,-1,-1,-1,-1,-1,-1" for t in range(4) for v in [t]]
+    (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
+    result = run(tmp_path / "rows.csv", tmp_path, History(), RunOptions(speed=20.0))
+    assert result.wall_seconds >= 3 / 20
+    delays = result.response_s["toll notifications"]
+    assert 0 <= delays["p50"] <= delays["worst"]
+    for line in (tmp_path / "output.csv").read_text().splitlines():
+        assert float(line.split(",")[3]) >= int(line.split(",")[2])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: None, "does not exist"),
+        (lambda path: path.mkdir(), "manifest"),
+        (lambda path: path.with_suffix(".parquet").write_bytes(b"PAR1"), "not a Parquet file"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path: Path, make, sentence: str) -> None:
+    path = tmp_path / "rows"
+    make(path)
+    if path.with_suffix(".parquet").exists():
+        path = path.with_suffix(".parquet")
+    with pytest.raises(InputError, match=sentence):
+        run(path, tmp_path / "out", History(), RunOptions())
+
+
+def test_a_missing_column_and_a_truncated_file_are_named(case: Scenario, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"type": [0]}), tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="has no column 'time'"):
+        run(tmp_path / "rows.parquet", tmp_path, History(), RunOptions())
+    whole = gzip.compress(case.text.encode())
+    (tmp_path / "rows.csv.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cannot be read to its end"):
+        run(tmp_path / "rows.csv.gz", tmp_path, History(), RunOptions())
+
+
+def test_an_empty_file_has_no_answers(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("")
+    result = run(tmp_path / "rows.csv", tmp_path, History(), RunOptions())
+    assert result.rows == 0
+    assert (tmp_path / "output.csv").read_text() == ""
+
+
+def test_the_command_line_runs_and_prints_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("0,0,1,50,0,0,0,1,6000,-1,-1,-1,-1,-1,-1\n")
+    call = ["run", "--input", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out"), "--json"]
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["answers"]["toll notifications"] == 1
+    assert "segment statistics" in plan().to_dot()
+    refused = CliRunner().invoke(app, [*call, "--speed", "fast"])
+    assert isinstance(refused.exception, InputError)
