@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import lzma
 from collections import deque
 from collections.abc import Iterator
@@ -18,22 +17,33 @@ from numpy.typing import NDArray
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.queries.layout import INPUT_COLUMNS, REASONS
+from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, parse
 from xstream.errors import InputError
 
-__all__ = ["Chunk", "Reject", "RowReader", "open_input"]
+__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "merged", "open_input", "seconds"]
 
 ROWS = 1 << 16  # in a chunk
 BYTES = 1 << 22
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 
+FILE_SHIFT = 40  # a row's origin: its file above, its line below
+
+
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that could be parsed: fifteen columns, and the line that each comes from."""
+    """Rows that could be parsed: fifteen columns, and where each row comes from."""
 
     columns: NDArray[np.int32]
-    lines: NDArray[np.int64]
+    origins: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    def part(self, begin: int, end: int) -> Chunk:
+        """Some of the rows."""
+        return Chunk(self.columns[:, begin:end], self.origins[begin:end])
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class RowReader(Protocol):
     name: str
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows in the order of the file."""
+        """The rows in the order of the file; their origins are lines."""
 
     def row(self, line: int) -> str:
         """A recently read row as it stands in the file."""
@@ -90,7 +100,7 @@ class FlatReader:
                         used, lines, chunk = self._parsed(text, first_line, last=not block)
                         first_line += lines
                         text = text[used:]
-                        if len(chunk.lines):
+                        if len(chunk):
                             yield chunk
                         if not lines:
                             break
@@ -163,8 +173,8 @@ class ParquetReader:
 
     def row(self, line: int) -> str:
         for chunk in reversed(self._recent):
-            at = line - int(chunk.lines[0])
-            if 0 <= at < len(chunk.lines):
+            at = line - int(chunk.origins[0])
+            if 0 <= at < len(chunk):
                 return ",".join(str(value) for value in chunk.columns[:, at])
         return ""
 
@@ -190,20 +200,62 @@ def _reader(path: Path) -> RowReader:
     return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)
 
 
-def merged_seconds(readers: list[RowReader]) -> Iterator[tuple[int, Chunk]]:
-    """Rows of several files merged by Time: (file number, rows of one second) in order."""
-    return heapq.merge(
-        *(_seconds(number, reader) for number, reader in enumerate(readers)),
-        key=lambda item: (int(item[1].columns[1, 0]), item[0]),
-    )
+def merged(readers: list[RowReader]) -> Iterator[Chunk]:
+    """All rows in the order of Time; within a second in the order of the files."""
+    if len(readers) == 1:
+        yield from readers[0].chunks()
+        return
+    sources = [_File(number, reader) for number, reader in enumerate(readers)]
+    while True:
+        for source in sources:
+            source.refill()
+        if all(source.ended for source in sources):
+            return
+        columns, origins = np.empty((FIELDS, ROWS), np.int32), np.empty(ROWS, np.int64)
+        positions = np.array([source.position for source in sources], np.int64)
+        copied = merge_rows(
+            np.array([source.columns.ctypes.data for source in sources], np.int64),
+            np.array([len(source.origins) for source in sources], np.int64),
+            positions,
+            np.array([source.ended for source in sources]),
+            np.array([source.origins.ctypes.data for source in sources], np.int64),
+            columns,
+            origins,
+        )
+        for source, position in zip(sources, positions, strict=True):
+            source.position = int(position)
+        if copied:
+            yield Chunk(columns[:, :copied], origins[:copied])
 
 
-def _seconds(number: int, reader: RowReader) -> Iterator[tuple[int, Chunk]]:
-    """One file's rows, cut where Time changes."""
-    for chunk in reader.chunks():
-        time = chunk.columns[1]
-        cuts = np.flatnonzero(np.diff(time)) + 1
+class _File:
+    """The rows of one file that are next to be merged."""
+
+    def __init__(self, number: int, reader: RowReader) -> None:
+        self.number = number
+        self.chunks = reader.chunks()
+        self.columns = np.empty((FIELDS, 0), np.int32)
+        self.origins = np.empty(0, np.int64)
+        self.position = 0
+        self.ended = False
+
+    def refill(self) -> None:
+        """The next chunk once the last one is used up."""
+        while not self.ended and self.position == len(self.origins):
+            chunk = next(self.chunks, None)
+            if chunk is None:
+                self.ended = True
+                return
+            self.columns = np.ascontiguousarray(chunk.columns)
+            self.origins = chunk.origins + (self.number << FILE_SHIFT)
+            self.position = 0
+
+
+def seconds(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Rows cut where Time changes."""
+    for chunk in chunks:
+        cuts = np.flatnonzero(np.diff(chunk.columns[1])) + 1
         begin = 0
-        for end in (*cuts.tolist(), len(time)):
-            yield number, Chunk(chunk.columns[:, begin:end], chunk.lines[begin:end])
+        for end in (*cuts.tolist(), len(chunk)):
+            yield chunk.part(begin, end)
             begin = end

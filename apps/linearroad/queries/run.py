@@ -19,7 +19,15 @@ from linearroad.queries.history import History
 from linearroad.queries.layout import REASONS
 from linearroad.queries.network import RAW, RULES, Network, build
 from linearroad.queries.operators.answers import answers
-from linearroad.queries.reading import Chunk, Reject, RowReader, merged_seconds, open_input
+from linearroad.queries.reading import (
+    FILE_SHIFT,
+    Chunk,
+    Reject,
+    RowReader,
+    merged,
+    open_input,
+    seconds,
+)  # fmt: skip
 from linearroad.queries.writing import AnswerWriter, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
@@ -27,7 +35,6 @@ __all__ = ["RunOptions", "RunResult", "plan", "run"]
 BATCH = 1 << 16  # answers that are written at once
 LIMITS_S = {0: 5, 1: 5, 2: 5, 3: 10, 4: 30}
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
-FILE_SHIFT = 40  # a row's origin: its file, and its line below
 
 
 @dataclass(frozen=True)
@@ -82,55 +89,43 @@ class _Driver:
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows as the query takes them."""
         limit = None if self.options.minutes is None else 60 * self.options.minutes
-        chunks = self._paced() if self.options.speed is not None else self._unpaced()
-        for number, chunk, whole in chunks:
-            if limit is not None:
-                kept = np.flatnonzero(chunk.columns[1] >= limit)
-                if len(kept):
-                    end = int(kept[0])
-                    chunk = Chunk(chunk.columns[:, :end], chunk.lines[:end])
-                    yield self._tuple(number, chunk, True)
-                    return
-            yield self._tuple(number, chunk, whole)
-        yield self._tuple(0, Chunk(np.empty((15, 0), np.int32), np.empty(0, np.int64)), True)
+        rows = merged(self.readers)
+        chunks = ((chunk, False) for chunk in rows)
+        for chunk, whole in self._paced(rows) if self.options.speed is not None else chunks:
+            if limit is not None and len(late := np.flatnonzero(chunk.columns[1] >= limit)):
+                yield self._tuple(chunk.part(0, int(late[0])), True)
+                return
+            yield self._tuple(chunk, whole)
+        yield self._tuple(Chunk(np.empty((15, 0), np.int32), np.empty(0, np.int64)), True)
 
-    def _tuple(self, number: int, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
-        for reject in self.readers[number].unparsed:
-            self.rejects.write(reject, self.readers[number].name)
-        self.result.rows += len(chunk.lines)
-        origin = chunk.lines + (number << FILE_SHIFT)
-        return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(origin), whole)
+    def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
+        for reader in self.readers:
+            for reject in reader.unparsed:
+                self.rejects.write(reject, reader.name)
+        self.result.rows += len(chunk)
+        return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), whole)
 
-    def _unpaced(self) -> Iterator[tuple[int, Chunk, bool]]:
-        if len(self.readers) == 1:
-            for chunk in self.readers[0].chunks():
-                yield 0, chunk, False
-        else:
-            for number, chunk in merged_seconds(self.readers):
-                yield number, chunk, False
-
-    def _paced(self) -> Iterator[tuple[int, Chunk, bool]]:
+    def _paced(self, rows: Iterator[Chunk]) -> Iterator[tuple[Chunk, bool]]:
         """Each second's rows at their time; falling behind is measured, never hidden."""
-        assert self.options.speed is not None
-        waiting: list[tuple[int, Chunk]] = []
-        for number, chunk in merged_seconds(self.readers):
-            if waiting and chunk.columns[1, 0] != waiting[0][1].columns[1, 0]:
+        waiting: list[Chunk] = []
+        for chunk in seconds(rows):
+            if waiting and chunk.columns[1, 0] != waiting[0].columns[1, 0]:
                 yield from self._release(waiting)
                 waiting = []
-            waiting.append((number, chunk))
+            waiting.append(chunk)
         yield from self._release(waiting)
 
-    def _release(self, waiting: list[tuple[int, Chunk]]) -> Iterator[tuple[int, Chunk, bool]]:
+    def _release(self, waiting: list[Chunk]) -> Iterator[tuple[Chunk, bool]]:
         if not waiting:
             return
         assert self.options.speed is not None
-        due = self.began + int(waiting[0][1].columns[1, 0]) / self.options.speed
+        due = self.began + int(waiting[0].columns[1, 0]) / self.options.speed
         late = time.perf_counter() - due
         if late < 0:
             time.sleep(-late)
         self.result.worst_lag_s = max(self.result.worst_lag_s, late * self.options.speed)
-        for i, (number, chunk) in enumerate(waiting):
-            yield number, chunk, i == len(waiting) - 1
+        for i, chunk in enumerate(waiting):
+            yield chunk, i == len(waiting) - 1
 
     # -- out ---------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from linearroad.cli import app
+from linearroad.layout import Layout
+from linearroad.manifest import MANIFEST_VERSION
 from linearroad.queries.history import History
 from linearroad.queries.layout import INPUT_COLUMNS
 from linearroad.queries.loading import load_history
@@ -115,6 +117,28 @@ def test_parquet_in_and_parquet_out(case: Scenario, history: History, tmp_path: 
     for row in table:
         others = set(row) - {"type", "emit", *fields[row["type"]], "time"}
         assert all(row[name] is None for name in others)
+
+
+def test_several_files_are_merged_by_time_and_rejects_name_theirs(
+    case: Scenario, tmp_path: Path
+) -> None:
+    rows, _ = reference.parse(case.text)
+    layout = Layout(tmp_path)
+    for xway in (0, 1):
+        own = [row for row in rows if row.type == 0 and row.xway % 2 == xway]
+        text = reference.to_text(own) + ("nonsense\n" if xway else "")
+        layout.traffic(xway, "csv").parent.mkdir(exist_ok=True)
+        layout.traffic(xway, "csv").write_text(text)
+    parameters = {"format": "csv", "expressways": 2}
+    manifest = {"version": MANIFEST_VERSION, "complete": True, "parameters": parameters}
+    layout.manifest.write_text(json.dumps(manifest))
+    run(tmp_path, tmp_path / "out", History(), RunOptions())
+    reports = [row for row in rows if row.type == 0]
+    expected = reference.answers(reports, "paper")
+    assert answers_of_csv(tmp_path / "out" / "output.csv") == expected
+    line = sum(row.xway % 2 for row in reports) + 1
+    found = (tmp_path / "out" / "rejects.csv").read_text()
+    assert found == f"{line},field count,nonsense,xway-00001.csv\n"
 
 
 def test_minutes_cut_the_stream(case: Scenario, tmp_path: Path) -> None:
