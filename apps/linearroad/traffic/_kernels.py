@@ -44,18 +44,17 @@ SECONDS_BETWEEN_GATHERS = 60
 
 
 @njit(cache=True)
-def write_report(road, t, d, lane, slot, out, row):
+def write_report(cars, first_report, last_report, t, d, lane, slot, out, row):
     """One report as two int32: the trip, and position, speed, lane and direction in 31 bits."""
-    cars = road.cars
     along = min(int(cars[slot].x), ROAD_FT - 1)
     pos = along if d == 0 else ROAD_FT - 1 - along
     speed = int(cars[slot].v * MPH_PER_FTPS + 0.5)
     trip = cars[slot].trip
     out[row, 0] = trip
     out[row, 1] = pos | (speed << 20) | (lane << 27) | (d << 30)
-    if road.first_report[trip] < 0:
-        road.first_report[trip] = t
-    road.last_report[trip] = t
+    if first_report[trip] < 0:
+        first_report[trip] = t
+    last_report[trip] = t
     cars[slot].report_at = t + SECONDS_BETWEEN_REPORTS
 
 
@@ -141,7 +140,7 @@ def move_lane(road, t, d, lane, out, row):
     for i in range(count):
         slot = order[i]
         if cars[slot].report_at == t:
-            write_report(road, t, d, lane, slot, out, row)
+            write_report(cars, road.first_report, road.last_report, t, d, lane, slot, out, row)
             row += 1
         x = cars[slot].x
         if ramp:

@@ -50,6 +50,9 @@ STUCK_FTPS = 20.0
 
 FREE_CHOICE, FORCED, FORBIDDEN = 0, 1, 2
 
+# What runs for every vehicle is inlined: a call counts references to the array of cars, which costs
+# more than the work.
+
 
 @njit(cache=True)
 def wreck_ahead(accidents, d, lane, x):
@@ -96,7 +99,7 @@ def braking_needed(cars, rear, front):
     return closing * closing / (2.0 * gap)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def fits(cars, slot, leader, follower, braking):
     """Whether there is room between two vehicles, with nobody braking harder than `braking`."""
     if leader >= 0 and braking_needed(cars, slot, leader) > braking:
@@ -108,7 +111,7 @@ def fits(cars, slot, leader, follower, braking):
     return braking_needed(cars, follower, slot) <= braking
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def let_in(cars, slot, leader, follower):
     """Courtesy: the follower opens a gap, and the one who wants in falls in behind the leader."""
     if follower >= 0 and cars[follower].doing == DRIVING:
@@ -119,7 +122,7 @@ def let_in(cars, slot, leader, follower):
         cars[slot].ease = min(cars[slot].ease, wish)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def pays(cars, slot, ahead, leader, follower, bonus):
     """MOBIL: the driver's own gain outweighs what the new follower loses."""
     gain = toward(cars, slot, leader) - toward(cars, slot, ahead) + bonus
@@ -133,8 +136,11 @@ def pays(cars, slot, ahead, leader, follower, bonus):
 
 FREE_CHOICE, FORCED, FORBIDDEN = 0, 1, 2
 
+# What runs for every vehicle is inlined: a call counts references to the array of cars, which costs
+# more than the work.
 
-@njit(cache=True)
+
+@njit(cache=True, inline="always")
 def motive(cars, accidents, t, d, lane, to, slot, blocked, to_blocked):
     """Whether this driver must, may or must not change from `lane` to `to`."""
     x = cars[slot].x
@@ -162,7 +168,7 @@ def motive(cars, accidents, t, d, lane, to, slot, blocked, to_blocked):
     return FREE_CHOICE
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def urgent(cars, lane, to, slot):
     """Whether a driver who must change lane now asks the others for a gap."""
     x = cars[slot].x
