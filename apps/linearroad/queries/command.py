@@ -46,6 +46,7 @@ def run_command(
         str, typer.Option(help="max, or how many times faster than the clock.")
     ] = "max",
     minutes: Annotated[int | None, typer.Option(help="Stop after so many minutes.")] = None,
+    workers: Annotated[int, typer.Option(help="Engines; expressways are divided.")] = 1,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
     memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
@@ -62,7 +63,7 @@ def run_command(
         return
     if input is None or out is None:
         raise InputError("--input and --out are needed")
-    options = RunOptions(rules, _speed(speed), minutes, format, scheduler, memory)
+    options = RunOptions(rules, _speed(speed), minutes, format, scheduler, memory, workers)
     known = load_history(history, tolls, segment_history)
     show = _live if not json else None
     result = run(input, out, known, options, show)

@@ -19,7 +19,7 @@ from linearroad.queries.operators.tolls import tolls
 from linearroad.queries.operators.vehicles import PERIOD, vehicles
 from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
 
-__all__ = ["RAW", "RULES", "Network", "build"]
+__all__ = ["RAW", "RULES", "Network", "Shard", "build", "build_shard", "settle"]
 
 #: The raw rows: fifteen columns, where each row comes from, and whether the last second is whole.
 RAW = xs.schema(
@@ -29,15 +29,24 @@ RAW = xs.schema(
 
 
 @dataclass(frozen=True)
-class Network:
-    """A query with the streams that a driver needs to end in sinks."""
+class Shard:
+    """What is worked out for some expressways apart from all others: everything but accounts."""
 
-    query: xs.Query
-    rejects: tuple[xs.Stream, xs.Stream]
+    requests: xs.Stream
+    notifications: xs.Stream
+    charges: xs.Stream
+    rejects: tuple[xs.Stream, ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The streams that a driver ends in sinks."""
+
     notifications: xs.Stream
     balances: xs.Stream
     expenditures: xs.Stream
     travel_times: xs.Stream
+    rejects: tuple[xs.Stream, ...]
 
 
 @dataclass(frozen=True)
@@ -56,17 +65,32 @@ RULES = {
 }
 
 
-def build(query: xs.Query, rows: xs.Stream, history: History, rules: str = "paper") -> Network:
+def build(rows: xs.Stream, history: History, rules: str = "paper") -> Network:
     """The network behind a stream of raw rows (`RAW`), for one rule set."""
+    shard = build_shard(rows, rules)
+    answered = settle(shard.requests, shard.charges, history)
+    return Network(shard.notifications, *answered, shard.rejects)
+
+
+def build_shard(rows: xs.Stream, rules: str) -> Shard:
+    """Up to the tolls: what expressways can be worked on apart for."""
     seconds = rows.iterate(check, name="check")
     reports, marks = _vehicles_and_accidents(seconds, rules)
     notified, charges = _tolls(reports, marks, rules)
-    requests = seconds.select("time", "request", name="requests")
-    together = requests.zip(charges, name="requests and charges")
-    return Network(
-        query,
-        (seconds.select("reject"), reports.select("reject", "implausible")),
+    return Shard(
+        seconds.select("time", "request", name="requests"),
         notified,
+        charges,
+        (seconds.select("reject"), reports.select("reject", "implausible")),
+    )
+
+
+def settle(
+    requests: xs.Stream, charges: xs.Stream, history: History
+) -> tuple[xs.Stream, xs.Stream, xs.Stream]:
+    """Accounts of all vehicles, and the answers to the three kinds of requests."""
+    together = requests.zip(charges, name="requests and charges")
+    return (
         together.iterate(accounts, name="accounts"),
         requests.iterate(expenditure, *history.expenditure_tables(), name="daily expenditure"),
         requests.iterate(travel_time, *history.travel_tables(), name="travel time"),

@@ -6,7 +6,7 @@ import json
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -15,24 +15,18 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
+from linearroad.queries.feeding import Clock, RowFeed
 from linearroad.queries.history import History
-from linearroad.queries.layout import REASONS
-from linearroad.queries.network import RAW, RULES, Network, build
+from linearroad.queries.network import RAW, RULES, Network, build, settle
 from linearroad.queries.operators.answers import answers
-from linearroad.queries.reading import (
-    FILE_SHIFT,
-    Chunk,
-    Reject,
-    RowReader,
-    merged,
-    open_input,
-    seconds,
-)  # fmt: skip
+from linearroad.queries.reading import open_input
+from linearroad.queries.sharding import HANDED_OVER, Worker, together
 from linearroad.queries.writing import AnswerWriter, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
 BATCH = 1 << 16  # answers that are written at once
+BURST = 4  # tuples that are let in before all are worked off
 LIMITS_S = {0: 5, 1: 5, 2: 5, 3: 10, 4: 30}
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 
@@ -47,7 +41,7 @@ class RunOptions:
     form: str = "csv"
     scheduler: str = "df"
     memory: str = "refcount-lazy"
-    tuple_burst: int | None = 4
+    workers: int = 1
 
 
 @dataclass
@@ -73,70 +67,16 @@ class RunResult:
         return self.reports / self.wall_seconds if self.wall_seconds else 0.0
 
 
-class _Driver:
-    """One run: feeds the query, takes its answers and rejects, keeps the figures."""
+class _Answers:
+    """Takes the answers to the writer and keeps the figures of the run."""
 
-    def __init__(self, readers: list[RowReader], options: RunOptions, out: Path) -> None:
-        self.readers, self.options = readers, options
+    def __init__(self, writer: AnswerWriter, clock: Clock) -> None:
+        self.writer, self.clock = writer, clock
         self.result = RunResult()
-        self.writer: AnswerWriter = answer_writer(out, options.form)
-        self.rejects = RejectWriter(out / "rejects.csv", len(readers) > 1)
-        self.began = 0.0
         self._delays: dict[int, list[np.ndarray[Any, Any]]] = {kind: [] for kind in range(5)}
 
-    # -- in ----------------------------------------------------------------------------------
-
-    def tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Raw rows as the query takes them."""
-        limit = None if self.options.minutes is None else 60 * self.options.minutes
-        rows = merged(self.readers)
-        chunks = ((chunk, False) for chunk in rows)
-        for chunk, whole in self._paced(rows) if self.options.speed is not None else chunks:
-            if limit is not None and len(late := np.flatnonzero(chunk.columns[1] >= limit)):
-                yield self._tuple(chunk.part(0, int(late[0])), True)
-                return
-            yield self._tuple(chunk, whole)
-        yield self._tuple(Chunk(np.empty((15, 0), np.int32), np.empty(0, np.int64)), True)
-
-    def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
-        for reader in self.readers:
-            for reject in reader.unparsed:
-                self.rejects.write(reject, reader.name)
-        self.result.rows += len(chunk)
-        return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), whole)
-
-    def _paced(self, rows: Iterator[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-        """Each second's rows at their time; falling behind is measured, never hidden."""
-        waiting: list[Chunk] = []
-        for chunk in seconds(rows):
-            if waiting and chunk.columns[1, 0] != waiting[0].columns[1, 0]:
-                yield from self._release(waiting)
-                waiting = []
-            waiting.append(chunk)
-        yield from self._release(waiting)
-
-    def _release(self, waiting: list[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-        if not waiting:
-            return
-        assert self.options.speed is not None
-        due = self.began + int(waiting[0].columns[1, 0]) / self.options.speed
-        late = time.perf_counter() - due
-        if late < 0:
-            time.sleep(-late)
-        self.result.worst_lag_s = max(self.result.worst_lag_s, late * self.options.speed)
-        for i, chunk in enumerate(waiting):
-            yield chunk, i == len(waiting) - 1
-
-    # -- out ---------------------------------------------------------------------------------
-
-    def emit_ms(self, second: int) -> int:
-        """When the answers of a second leave the engine, in stream milliseconds."""
-        if self.options.speed is None:
-            return 1000 * second
-        return int(1000 * (time.perf_counter() - self.began) * self.options.speed)
-
-    def take_answers(self, *columns: xs.SigSeg) -> None:
-        """A batch of answers for the writer."""
+    def take(self, *columns: xs.SigSeg) -> None:
+        """A batch of answers."""
         kind, times, emit, who, value, amount = (np.asarray(column) for column in columns)
         self.writer.write(kind, times, emit, who, value, amount)
         counts = np.bincount(kind, minlength=5)
@@ -144,23 +84,14 @@ class _Driver:
             self.result.answers[name] += int(count)
         self.result.unanswerable += int(((kind == 4) & (value == -1)).sum())
         self.result.stream_seconds = int(times[-1])
-        if self.options.speed is not None:
+        if self.clock.speed is not None:
             delay = emit - 1000 * times.astype(np.int64)
             for number in range(5):
                 self._delays[number].append(delay[kind == number])
 
-    def take_rejects(self, rejects: xs.SigSeg) -> None:
-        """Rows that the query refused."""
-        for origin, reason in np.asarray(rejects).reshape(-1, 2).tolist():
-            number, line = origin >> FILE_SHIFT, origin & ((1 << FILE_SHIFT) - 1)
-            reader = self.readers[number]
-            self.rejects.write(Reject(line, REASONS[reason], reader.row(line)), reader.name)
-
     def close(self) -> RunResult:
         """Everything on disk, and the figures complete."""
         self.writer.close()
-        self.rejects.close()
-        self.result.rejects = dict(sorted(self.rejects.by_reason.items()))
         for number, parts in self._delays.items():
             delays = np.concatenate(parts) if parts else np.empty(0)
             if len(delays):
@@ -175,19 +106,25 @@ class _Driver:
 
 def plan(rules: str = "paper") -> xs.Query:
     """The query network, for `to_dot`."""
+    _check_rules(rules)
     query = xs.Query("linear road")
     rows = query.source(xs.io.iterable([], out=RAW), name="rows")
-    network = build(query, rows, History(), rules)
+    network = build(rows, History(), rules)
     _join_answers(network, lambda second: second).count(name="sink")
     for stream in network.rejects:
         stream.count()
     return query
 
 
+def _check_rules(rules: str) -> None:
+    if rules not in RULES:
+        raise xs.InputError(f"rules are {', '.join(RULES)}, not {rules!r}")
+
+
 def _join_answers(network: Network, emit_ms: Callable[[int], int]) -> xs.Stream:
     """All answers of a second in one table."""
     notified = network.notifications.select(
-        "time", "toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg", name="notifications"
+        "time", "toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg", name="answers to reports"
     )
     balances = network.balances.select("qid", "balance", name="balances")
     spent = network.expenditures.select("qid", "balance", name="expenditures")
@@ -195,6 +132,14 @@ def _join_answers(network: Network, emit_ms: Callable[[int], int]) -> xs.Stream:
     left = network.balances.select("time").map(emit_ms, out=int, name="emit")
     second = notified.zip(balances, spent, travels, left, name="answers of a second")
     return second.iterate(answers, name="answers")
+
+
+def _end_in_output(network: Network, taker: _Answers) -> None:
+    """Answers of many seconds at once to the writer."""
+    columns = _join_answers(network, taker.clock.emit_ms)
+    names = [field.name for field in columns.schema]
+    batches = [columns.select(name).rewindow(BATCH, flush=True) for name in names]
+    batches[0].zip(*batches[1:], name="batch").sink(taker.take, name="output")
 
 
 def run(
@@ -205,73 +150,103 @@ def run(
     progress: Callable[[RunResult], None] | None = None,
 ) -> RunResult:
     """Run the query over an input and leave answers, rejects and a summary in `out`."""
-    if options.rules not in RULES:
-        raise xs.InputError(f"rules are {', '.join(RULES)}, not {options.rules!r}")
+    _check_rules(options.rules)
     readers = open_input(source)
+    workers = _worker_count(options, len(readers))
     out.mkdir(parents=True, exist_ok=True)
-    driver = _Driver(readers, options, out)
+    rejects = RejectWriter(out / "rejects.csv", len(readers) > 1)
+    clock = Clock(options.speed)
+    taker = _Answers(answer_writer(out, options.form), clock)
+    feeds = [RowFeed(readers[i::workers], rejects, clock, options.minutes) for i in range(workers)]
     query = xs.Query("linear road")
-    rows = query.source(xs.io.iterable(driver.tuples, out=RAW), name="rows")
-    network = build(query, rows, history, options.rules)
-    columns = _join_answers(network, driver.emit_ms)
-    _end_in_sinks(columns, network, driver)
-    return _execute(query, driver, options, out, progress)
+    shards: list[Worker] = []
+    if workers == 1:
+        rows = query.source(xs.io.iterable(feeds[0].tuples, out=RAW), name="rows")
+        network = build(rows, history, options.rules)
+        feeds[0].end_rejects_in_sinks(network.rejects)
+    else:
+        shards = [
+            Worker(feed, options.rules, options.scheduler, options.memory, BURST) for feed in feeds
+        ]
+        network = _settled(query, shards, history)
+    _end_in_output(network, taker)
+    try:
+        _execute(query, feeds, shards, taker, options, progress)
+    finally:
+        rejects.close()
+    return _summarise(taker, rejects, options, workers, out)
 
 
-def _end_in_sinks(columns: xs.Stream, network: Network, driver: _Driver) -> None:
-    names = [field.name for field in columns.schema]
-    batches = [columns.select(name).rewindow(BATCH, flush=True) for name in names]
-    batches[0].zip(*batches[1:], name="batch").sink(driver.take_answers, name="output")
-    for stream in network.rejects:
-        only = stream.select("reject")
-        only.filter(_any).sink(driver.take_rejects)
-    network.rejects[1].select("implausible").filter(_some).sink(
-        lambda n: _add(driver.result, n), name="implausible speeds"
+def _worker_count(options: RunOptions, files: int) -> int:
+    if options.workers < 1:
+        raise xs.InputError(f"--workers is a positive number, not {options.workers}")
+    if options.workers > 1 and options.rules != "paper":
+        raise xs.InputError(f"rules {options.rules!r} run on one worker")
+    return min(options.workers, files)  # a file is not divided
+
+
+def _settled(query: xs.Query, shards: list[Worker], history: History) -> Network:
+    seconds = query.source(
+        xs.io.iterable(lambda: together(shards), out=HANDED_OVER), name="seconds of all workers"
     )
-
-
-@xs.kernel
-def _any(column):  # type: ignore[no-untyped-def]
-    return len(column) > 0
-
-
-@xs.kernel
-def _some(number):  # type: ignore[no-untyped-def]
-    return number > 0
-
-
-def _add(result: RunResult, implausible: int) -> None:
-    result.implausible_speeds += implausible
+    answered = settle(
+        seconds.select("time", "request", name="requests"),
+        seconds.select("charge_vid", "charge", name="charges"),
+        history,
+    )
+    return Network(seconds, *answered, ())
 
 
 def _execute(
-    query: xs.Query, driver: _Driver, options: RunOptions, out: Path,
-    progress: Callable[[RunResult], None] | None,
-) -> RunResult:  # fmt: skip
-    result = driver.result
-    driver.began = time.perf_counter()
+    query: xs.Query, feeds: list[RowFeed], shards: list[Worker], taker: _Answers,
+    options: RunOptions, progress: Callable[[RunResult], None] | None,
+) -> None:  # fmt: skip
+    result = taker.result
+
+    def look(_: xs.Run) -> None:
+        result.rows = sum(feed.rows for feed in feeds)
+        result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
+        if progress is not None:
+            progress(result)
+
+    taker.clock.start()
+    began = time.perf_counter()
+    for shard in shards:
+        shard.start()
     try:
-        done = query.run(
-            options.scheduler, options.memory, options.tuple_burst,
-            progress=(lambda _: progress(result)) if progress else False,
-        )  # fmt: skip
+        done = query.run(options.scheduler, options.memory, BURST, progress=look)
+        result.interrupted = done.stopped
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
             raise error.__cause__ from None
         raise
     finally:
-        result.wall_seconds = time.perf_counter() - driver.began
-        driver.close()
-    result.interrupted = done.stopped
-    stats = done.stats
-    result.reports = stats["segment statistics"].samples  # second reports are rejected before
+        for shard in shards:
+            shard.stop.set()
+            shard.join()
+        result.wall_seconds = time.perf_counter() - began
+        taker.close()
+    if shards:
+        result.reports = sum(shard.reports for shard in shards)
+    else:  # second reports are rejected before
+        result.reports = done.stats["segment statistics"].samples
+    result.rows = sum(feed.rows for feed in feeds)
+    result.implausible_speeds = sum(feed.implausible for feed in feeds)
     result.requests = sum(list(result.answers.values())[2:])
+
+
+def _summarise(
+    taker: _Answers, rejects: RejectWriter, options: RunOptions, workers: int, out: Path
+) -> RunResult:
+    result = taker.result
+    result.rejects = dict(sorted(rejects.by_reason.items()))
     summary = {
         **{name: getattr(result, name) for name in result.__dataclass_fields__},
         "reports_per_second": result.reports_per_second,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "rules": options.rules,
         "speed": options.speed or "max",
+        "workers": workers,
         "scheduler": options.scheduler,
         "memory": options.memory,
         "version": metadata.version("xstream"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -111,16 +112,18 @@ class RejectWriter:
 
     def __init__(self, path: Path, several_files: bool) -> None:
         self._file = path.open("w", newline="\n")
+        self._lock = threading.Lock()  # several workers reject
         self._several = several_files
         self.by_reason: dict[str, int] = {}
 
     def write(self, reject: Reject, file_name: str) -> None:
         """Append a reject."""
-        self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
         fields = [str(reject.line), reject.reason, reject.row]
         if self._several:
             fields.append(file_name)
-        self._file.write(",".join(fields) + "\n")
+        with self._lock:
+            self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
+            self._file.write(",".join(fields) + "\n")
 
     def close(self) -> None:
         """Everything is on disk."""

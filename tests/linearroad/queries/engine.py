@@ -50,9 +50,7 @@ def run_rows(
             yield (*columns, xs.SigSeg(lines), at + chunk >= len(table))
 
     query = xs.Query("linear road")
-    built = network.build(
-        query, query.source(xs.io.iterable(chunks, out=network.RAW)), history, rules
-    )
+    built = network.build(query.source(xs.io.iterable(chunks, out=network.RAW)), history, rules)
     sinks = [
         stream.collect()
         for stream in (
