@@ -144,14 +144,19 @@ def test_sync_streams_share_their_timebase() -> None:
         )
 
 
-def test_discarding_bounds_the_memory_of_sync() -> None:
+@pytest.mark.parametrize("lag", [0, 450])
+def test_discarding_bounds_the_memory_of_sync(lag: int) -> None:
+    """Also where what is discarded has been buffered for a while."""
     for memory in xs.MANAGER_NAMES:
         peaks = []
         for seconds in (20, 200):
             q = xs.Query()
             src = q.source(xs.io.array(np.zeros(1000, np.float32), window=100, repeat=seconds))
             live = src.map(lambda seg: xs.SigSeg(np.asarray(seg) + 1, seg.start, seg.timebase))
-            live.silence(1e9).sync(live).count()
+            later = live.silence(1e9).map(
+                lambda keep, start, stop: (keep, start - lag, stop - lag), out=CONTROL
+            )
+            later.sync(live).count()
             peaks.append(q.run(memory=memory).memory.peak_bytes)
         assert peaks[1] <= peaks[0] * 1.5, (memory, peaks)
 

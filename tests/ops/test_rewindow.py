@@ -119,6 +119,13 @@ def test_the_accumulator_is_trimmed_so_memory_does_not_grow_with_the_stream() ->
         assert peaks[1] <= 1.5 * peaks[0], (memory, peaks)
 
 
+@pytest.mark.parametrize("gap", [-5, -1, 0, 1, 8, 11])
+def test_windows_that_come_in_that_width_already(everywhere: Callable[..., Any], gap: int) -> None:
+    signal = CutSignal(np.arange(80, dtype=np.int16), 3, cuts=tuple(range(8, 80, 8)))
+    placed = everywhere(Rewindow(8, gap), signal)
+    assert same(placed, moving.rewindow(signal.samples, 3, 8, gap, False))
+
+
 def test_a_stream_of_windows_of_that_width_is_handed_on_without_cutting() -> None:
     q = xs.Query()
     q.source(xs.io.array(np.zeros(8192, np.float32), window=1024)).rewindow(1024).count()

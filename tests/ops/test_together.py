@@ -149,6 +149,20 @@ def test_join_grows_to_many_keys_and_forgets_unique_ones() -> None:
         assert len(joined) == len(keys)
 
 
+def test_join_of_unique_keys_does_not_grow_with_the_stream() -> None:
+    def row(segment: xs.SigSeg) -> tuple[int, xs.SigSeg]:
+        return segment.start, xs.SigSeg(np.asarray(segment) + 1.0, segment.start)
+
+    peaks = []
+    for repeat in (10, 100):
+        q = xs.Query()
+        src = q.source(xs.io.array(np.zeros(100), window=50, repeat=repeat))
+        rows = src.map(row, out=(int, xs.Segment(np.float64)))
+        rows.join(rows, unique=True).count()
+        peaks.append(q.run().memory.peak_bytes)
+    assert peaks[1] <= peaks[0] * 1.5
+
+
 def test_join_needs_a_whole_number_to_join_on() -> None:
     with pytest.raises(xs.SchemaError, match="join, port 'right': needs a whole number as first"):
         run_operator(Join(), [(1, 2)], [(0.5, 2)])
