@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import types
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def read_facts(fingerprint: str) -> dict[str, Any] | None:
             forget_code(fingerprint)
         os.utime(path)  # used just now: kept longer than the others
     except (OSError, ValueError, LookupError, TypeError):
+        with suppress(OSError):  # code that nothing vouches for
+            forget_code(fingerprint)
         return None
     return {"returns": returns}
 

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from xstream._native import lib
+
 #: Installed packages change with their versions, which are part of the fingerprint; no need to
 #: follow their code.
 _OPAQUE_ROOTS = {
@@ -54,7 +56,7 @@ def _versions() -> str:
         ours.update(path.read_bytes() if path.exists() else b"")  # a wheel has no C
     return repr(
         (sys.version, numba.__version__, llvmlite.__version__, np.__version__, ours.hexdigest(),
-         sys.modules["xstream._native"].lib.XS_FRAME_INPUTS, config.BOUNDSCHECK, config.OPT,
+         lib.XS_FRAME_INPUTS, config.BOUNDSCHECK, config.OPT,
          config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
     )  # fmt: skip
 

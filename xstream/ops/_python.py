@@ -138,7 +138,8 @@ def _packer(manager: MemoryManager, schema: Schema, label: str) -> Callable[...,
     """`pack(value, slots, at)` for tuples of a schema."""
     checks = _Checks(manager, schema, label)
     namespace: dict[str, Any] = {
-        "SigSeg": SigSeg, "ref": _ref, "known": checks.known, "check": checks.segment,
+        "__name__": __name__, "SigSeg": SigSeg,
+        "ref": _ref, "known": checks.known, "check": checks.segment,
         "repaired": checks.repaired, "wrong_shape": checks.wrong_shape,
     }  # fmt: skip
     exec(_pack_source(schema), namespace)
@@ -150,6 +151,7 @@ def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
     slots = _Slots(exchange.input, MAX_FIELDS)
     extent = memoryview(ffi.buffer(exchange.extent, 2 * 8 * MAX_FIELDS)).cast("q")
     return {
+        "__name__": __name__,
         "I": slots.integers, "F": slots.floats, "S": slots.segments, "E": extent,
         "adopt": adopt, "signals": plan.signals(schema),
     }  # fmt: skip
