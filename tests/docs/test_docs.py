@@ -1,0 +1,50 @@
+"""Every code block of the pages on the engine runs, and prints what stands below it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("tutorial.md", "kernels.md", "schedulers.md")
+EXAMPLES = ("records.py", "statfilter.py", "three_ways.py")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+
+
+def run_script(path: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path), *arguments],
+        capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / page).read_text())
+    code = "\n\n".join(text for language, text in blocks if language == "python")
+    said = "".join(
+        text
+        for (before, _), (language, text) in pairwise(blocks)
+        if language == "text" and before == "python"
+    )
+    script = tmp_path / f"{Path(page).stem}_page.py"
+    script.write_text(code)
+    assert run_script(script) == said
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):
+        assert (ROOT / "docs" / target).exists(), target
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs(example: str) -> None:
+    assert run_script(ROOT / "examples" / example).strip()
