@@ -103,6 +103,8 @@ def test_threshold_finds_stretches_whatever_the_windows(
     told = everywhere(Threshold(level, absolute), signal)
     expected = numbers.above(signal.samples, signal.start, level, absolute)
     assert [(start, stop) for keep, start, stop in told if keep] == expected
+    if len(signal.samples):  # everything is told, so that nobody need keep it
+        assert max(stop for _, _, stop in told) == signal.start + len(signal.samples)
     ranges = list_source(told, {"keep": bool, "start": int, "stop": int})
     extracted = everywhere(Sync(), ranges, signal)
     assert [segment.start for segment in extracted] == [start for start, _ in expected]
