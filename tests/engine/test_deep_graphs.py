@@ -137,3 +137,10 @@ def test_a_million_times_round_a_short_cycle() -> None:
         run = q.run(scheduler)
         assert run[out] == 1_000_000
         assert run.queue_bytes_peak < 10_000
+
+
+def test_no_tuple_overtakes_one_that_waits_because_the_stack_ran_short() -> None:
+    """One tuple in 64 is timed, which takes more stack: at some length it alone has to wait."""
+    for operators in range(10, 130, 2):
+        q, out = chain(operators, lambda stream: stream.map(kernels.copied))
+        in_small_stack(lambda: check(q, out, "df"), 64)  # noqa: B023
