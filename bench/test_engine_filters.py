@@ -26,7 +26,7 @@ def test_engine_silencefilter_against_statfilter(benchmark: Any, report: Report)
 def test_engine_rate_control_under_ten_times_the_load(benchmark: Any, report: Report) -> None:
     from xstream.bench.ratecontrol import ratecontrol
 
-    found = measured(benchmark, ratecontrol, Settings(trials=3, seconds=0.03))
+    found = measured(benchmark, ratecontrol, Settings(trials=3, seconds=0.05, clock="processor"))
     for title, columns, rows in found.tables:
         report.table(title, list(columns), [[str(cell) for cell in row] for row in rows])
     add_figures(report, found, "at 10 times the load")

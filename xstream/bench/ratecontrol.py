@@ -9,7 +9,7 @@ from typing import Any
 from xstream import io
 from xstream.bench import _kernels
 from xstream.bench._resident import ResidentPeak
-from xstream.bench.queries import Statfilter
+from xstream.bench.queries import Engine, Statfilter
 from xstream.bench.recording import read_recording, whole_windows
 from xstream.bench.report import Figure, Report
 from xstream.bench.settings import Settings
@@ -30,6 +30,7 @@ class _Served:
     """One run under an offered load."""
 
     trial: Trial
+    wall_seconds: float
     queued_tuples: int
     #: What the queues and the manager's segments took at their fullest.
     peak_bytes: int
@@ -53,13 +54,15 @@ class _Load:
         stream = query.source(source).filter(_kernels.louder, work.alpha)
         out = stream.filter(_kernels.lower, work.beta).count()
         resident = ResidentPeak()
-        run = query.run(settings.scheduler, settings.memory, burst)
+        engine = Engine(settings.scheduler, settings.memory, burst, settings.clock)
+        run, trial = engine.timed_run(query)
         if run[out].samples != self.passing * repeat:
             raise AssertionError(
                 f"{run[out].samples:,} samples came out, not {self.passing * repeat:,}"
             )
         return _Served(
-            Trial(run.source_samples, run.wall_seconds),
+            trial,
+            run.wall_seconds,
             max(stats.queue_peak for stats in run.stats.values()),
             run.queue_bytes_peak + run.memory.peak_bytes,
             resident.grown(),
@@ -88,10 +91,11 @@ def ratecontrol(settings: Settings) -> Report:
 def _capacity(load: _Load, settings: Settings) -> tuple[int, float]:
     """How often to repeat the recording in a short run, and the samples a second it serves."""
     load.serve(1, _BURST, None)
-    speed = load.serve(20, _BURST, None).trial.samples_per_second
-    repeat = max(2, round(speed * settings.seconds / len(load.work.recording)))
-    tries = [load.serve(repeat, _BURST, None).trial for _ in range(settings.trials)]
-    return repeat, max(trial.samples_per_second for trial in tries)
+    probe = load.serve(20, _BURST, None)
+    repeat = max(2, round(20 * settings.seconds / probe.wall_seconds))
+    tries = [load.serve(repeat, _BURST, None) for _ in range(settings.trials)]
+    samples = repeat * len(load.work.recording)  # offered by the wall clock, whatever measures
+    return repeat, max(samples / served.wall_seconds for served in tries)
 
 
 def _report(

@@ -122,12 +122,13 @@ def enginebench(
 @app.command()
 def ratecontrol(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    trials: Trials = 5, seconds: Seconds = 0.1, input: Input = None, json: Json = False,
+    trials: Trials = 5, seconds: Seconds = 0.1, input: Input = None,
+    clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Up to ten times the load that can be served, with rate control and without (Figure 7)."""
     settings = _settings(
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
-        input=input,
+        input=input, clock=clock,
     )  # fmt: skip
     from xstream.bench.ratecontrol import ratecontrol as run
 
