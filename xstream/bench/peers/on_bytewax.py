@@ -97,4 +97,5 @@ def main() -> None:
     job.answer(version("bytewax"))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -64,4 +64,5 @@ def with_kernels(job: Job, base: Any, kernels: Any) -> None:
     job.measure("our numba kernels over its arrays", once, work)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -75,4 +75,5 @@ def main() -> None:
     job.answer(gr.version())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -74,4 +74,5 @@ def main() -> None:
     job.answer(pl.__version__)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -52,4 +52,5 @@ def main() -> None:
     job.answer(streamz.__version__)
 
 
-main()
+if __name__ == "__main__":
+    main()
