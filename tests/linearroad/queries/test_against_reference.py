@@ -29,23 +29,38 @@ def expected(case: Scenario, rules: str) -> tuple[list, list, int]:
 
 
 @pytest.mark.parametrize("rules", RULES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_bulk_traffic_is_answered_as_the_reference_does(rules: str, seed: int) -> None:
     case = scenario(seed)
     history = history_of(case.tolls, case.segment_history)
     assert run_rows(case.rows, history, rules) == expected(case, rules)
 
 
-@pytest.mark.parametrize("rules", RULES)
-@given(case=scenarios())
-@settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-def test_adversarial_traffic_is_answered_as_the_reference_does(rules: str, case: Scenario) -> None:
+ADVERSARIAL = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+
+
+def check_adversarial(rules: str, case: Scenario) -> None:
     history = history_of(case.tolls, case.segment_history)
     assert run_rows(case.rows, history, rules) == expected(case, rules)
+
+
+@pytest.mark.parametrize("rules", RULES)
+@given(case=scenarios())
+@settings(max_examples=20, **ADVERSARIAL)
+def test_adversarial_traffic_is_answered_as_the_reference_does(rules: str, case: Scenario) -> None:
+    check_adversarial(rules, case)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("rules", RULES)
+@given(case=scenarios())
+@settings(max_examples=1000, **ADVERSARIAL)
+def test_thousands_of_adversarial_inputs_are_answered(rules: str, case: Scenario) -> None:
+    check_adversarial(rules, case)
 
 
 @pytest.mark.parametrize("rules", RULES)
