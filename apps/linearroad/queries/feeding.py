@@ -10,6 +10,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import REASONS
+from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged, seconds
 from linearroad.queries.writing import RejectWriter
 
@@ -61,12 +62,12 @@ class RowFeed:
         chunks = ((chunk, False) for chunk in rows)
         for chunk, whole in chunks if self.clock.speed is None else self._paced(rows):
             if self.limit is not None:
-                late = np.flatnonzero(chunk.columns[1] >= self.limit)
+                late = np.flatnonzero(chunk.time >= self.limit)
                 if len(late):
                     yield self._tuple(chunk.part(0, int(late[0])), True)
                     return
             yield self._tuple(chunk, whole)
-        yield self._tuple(Chunk(np.empty((15, 0), np.int32), np.empty(0, np.int64)), True)
+        yield self._tuple(Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64)), True)
 
     def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
         for reader in self.readers:
@@ -79,7 +80,7 @@ class RowFeed:
         """Each second's rows at their time; falling behind is measured, never hidden."""
         waiting: list[Chunk] = []
         for chunk in seconds(rows):
-            if waiting and chunk.columns[1, 0] != waiting[0].columns[1, 0]:
+            if waiting and chunk.time[0] != waiting[0].time[0]:
                 yield from self._released(waiting)
                 waiting = []
             waiting.append(chunk)
@@ -87,7 +88,7 @@ class RowFeed:
 
     def _released(self, waiting: list[Chunk]) -> Iterator[tuple[Chunk, bool]]:
         if waiting:
-            late = self.clock.wait_for(int(waiting[0].columns[1, 0]))
+            late = self.clock.wait_for(int(waiting[0].time[0]))
             self.worst_lag_s = max(self.worst_lag_s, late)
         for i, chunk in enumerate(waiting):
             yield chunk, i == len(waiting) - 1

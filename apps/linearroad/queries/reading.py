@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -35,15 +35,20 @@ FILE_SHIFT = 40  # a row's origin: its file above, its line below
 class Chunk:
     """Rows that could be parsed: fifteen columns, and where each row comes from."""
 
-    columns: NDArray[np.int32]
+    columns: tuple[NDArray[np.int32], ...]
     origins: NDArray[np.int64]
+
+    @property
+    def time(self) -> NDArray[np.int32]:
+        """The column that orders them."""
+        return self.columns[1]
 
     def __len__(self) -> int:
         return len(self.origins)
 
     def part(self, begin: int, end: int) -> Chunk:
         """Some of the rows."""
-        return Chunk(self.columns[:, begin:end], self.origins[begin:end])
+        return Chunk(tuple(column[begin:end] for column in self.columns), self.origins[begin:end])
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class FlatReader:
         numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
         if wrong:
             numbers = np.delete(numbers, bad[:wrong])
-        return used, lines, Chunk(columns[:, :good], numbers)
+        return used, lines, Chunk(tuple(columns[:, :good]), numbers)
 
     def row(self, line: int) -> str:
         for first_line, starts, text in reversed(self._recent):
@@ -160,9 +165,7 @@ class ParquetReader:
         try:
             batches = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
             for batch in batches:
-                columns = np.empty((FIELDS, batch.num_rows), np.int32)
-                for i, name in enumerate(INPUT_COLUMNS):
-                    columns[i] = batch.column(name).to_numpy(zero_copy_only=False)
+                columns = tuple(self._column(batch, name) for name in INPUT_COLUMNS)
                 lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
                 line += batch.num_rows
                 chunk = Chunk(columns, lines)
@@ -171,11 +174,24 @@ class ParquetReader:
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
 
+    def _column(self, batch: Any, name: str) -> NDArray[np.int32]:
+        """Arrow's own memory where it is what is wanted, int32 without nulls."""
+        column = batch.column(name)
+        if column.null_count:
+            raise InputError(f"{self.path}: column {name!r} has nulls")
+        values: NDArray[np.int32] = column.to_numpy(zero_copy_only=False)
+        if values.dtype == np.int32:
+            return values
+        narrow = values.astype(np.int32)
+        if values.dtype.kind not in "iu" or (narrow != values).any():
+            raise InputError(f"{self.path}: column {name!r} is {values.dtype}, not int32")
+        return narrow
+
     def row(self, line: int) -> str:
         for chunk in reversed(self._recent):
             at = line - int(chunk.origins[0])
             if 0 <= at < len(chunk):
-                return ",".join(str(value) for value in chunk.columns[:, at])
+                return ",".join(str(column[at]) for column in chunk.columns)
         return ""
 
     @property
@@ -225,7 +241,7 @@ def merged(readers: list[RowReader]) -> Iterator[Chunk]:
         for source, position in zip(sources, positions, strict=True):
             source.position = int(position)
         if copied:
-            yield Chunk(columns[:, :copied], origins[:copied])
+            yield Chunk(tuple(columns[:, :copied]), origins[:copied])
 
 
 class _File:
@@ -246,7 +262,7 @@ class _File:
             if chunk is None:
                 self.ended = True
                 return
-            self.columns = np.ascontiguousarray(chunk.columns)
+            self.columns = np.array(chunk.columns)
             self.origins = chunk.origins + (self.number << FILE_SHIFT)
             self.position = 0
 
@@ -254,7 +270,7 @@ class _File:
 def seconds(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Rows cut where Time changes."""
     for chunk in chunks:
-        cuts = np.flatnonzero(np.diff(chunk.columns[1])) + 1
+        cuts = np.flatnonzero(np.diff(chunk.time)) + 1
         begin = 0
         for end in (*cuts.tolist(), len(chunk)):
             yield chunk.part(begin, end)

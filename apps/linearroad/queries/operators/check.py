@@ -28,11 +28,11 @@ from linearroad.queries.layout import (
 
 __all__ = ["check"]
 
-#: The second that is being gathered: its time, whether there is one, how many of each kind.
-_CLOCK, _GATHERING, _REPORTS, _REQUESTS, _REJECTS = range(5)
+#: The second that is being gathered: its time, and how many rows of each kind.
+_CLOCK, _REPORTS, _REQUESTS, _REJECTS = range(4)
 
 
-@numba.njit
+@numba.njit(inline="always")
 def fault(kind, time, vid, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day):
     """The reason to reject a row, as a number; 0 for a good one. Fields in the input's order."""
     if kind != 0 and kind != 2 and kind != 3 and kind != 4:
@@ -79,7 +79,7 @@ def room(array, needed):
 
 @xs.kernel(
     state={
-        "gathered": np.zeros(5, np.int64),
+        "gathered": np.zeros(4, np.int64),
         "vid": np.zeros(1024, np.int32),
         "spd": np.zeros(1024, np.int32),
         "xway": np.zeros(1024, np.int32),
@@ -112,6 +112,7 @@ def check(
     where the row comes from, and why.
     """
     gathered = state.gathered
+    clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
     vids, spds, xways = state.vid, state.spd, state.xway
     packed, poss, origins = state.lane_dir_seg, state.pos, state.origin
     requests, rejects = state.request, state.reject
@@ -120,26 +121,23 @@ def check(
             kind[i], time[i], vid[i], xway[i], lane[i], direction[i], seg[i], pos[i], qid[i],
             sinit[i], send[i], dow[i], tod[i], day[i],
         )  # fmt: skip
-        if why == 0 and gathered[_GATHERING] and time[i] < gathered[_CLOCK]:
+        if why == 0 and time[i] < clock:
             why = OUT_OF_ORDER
         if why != 0:
-            n = gathered[_REJECTS]
-            rejects = room(rejects, 2 * n + 2)
-            rejects[2 * n] = origin[i]
-            rejects[2 * n + 1] = why
-            gathered[_REJECTS] = n + 1
+            rejects = room(rejects, 2 * b + 2)
+            rejects[2 * b] = origin[i]
+            rejects[2 * b + 1] = why
+            b += 1
             continue
-        if gathered[_GATHERING] and time[i] > gathered[_CLOCK]:
-            n, r, b = gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
+        if time[i] > clock:
             if n + r + b > 0:
                 out.emit_at(
-                    0, gathered[_CLOCK], vids[:n], spds[:n], xways[:n], packed[:n], poss[:n],
-                    origins[:n], requests[: r * REQUEST_WIDTH], rejects[: 2 * b],
+                    0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
+                    requests[: r * REQUEST_WIDTH], rejects[: 2 * b],
                 )  # fmt: skip
-            gathered[_REPORTS] = gathered[_REQUESTS] = gathered[_REJECTS] = 0
-        gathered[_CLOCK], gathered[_GATHERING] = time[i], 1
+            clock = np.int64(time[i])
+            n = r = b = 0
         if kind[i] == 0:
-            n = gathered[_REPORTS]
             if n == len(vids):
                 vids, spds, xways = (
                     xs.grow(vids, 2 * n),
@@ -154,9 +152,9 @@ def check(
             packed[n] = lane[i] + 8 * direction[i] + 16 * seg[i]
             poss[n] = pos[i]
             origins[n] = origin[i]
-            gathered[_REPORTS] = n + 1
+            n += 1
         else:
-            at = gathered[_REQUESTS] * REQUEST_WIDTH
+            at = r * REQUEST_WIDTH
             requests = room(requests, at + REQUEST_WIDTH)
             requests[at] = kind[i]
             requests[at + 1] = vid[i]
@@ -167,11 +165,11 @@ def check(
             requests[at + 6] = dow[i]
             requests[at + 7] = tod[i]
             requests[at + 8] = day[i]
-            gathered[_REQUESTS] += 1
-    n, r, b = gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
+            r += 1
     if whole and n + r + b > 0:  # the clock stands where it is
         out.emit_at(
-            0, gathered[_CLOCK], vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
+            0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
             requests[: r * REQUEST_WIDTH], rejects[: 2 * b],
         )  # fmt: skip
-        gathered[_REPORTS] = gathered[_REQUESTS] = gathered[_REJECTS] = 0
+        n = r = b = 0
+    gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS] = clock, n, r, b
