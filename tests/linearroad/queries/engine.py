@@ -26,8 +26,9 @@ def history_of(tolls: Sequence[Any], segments: Sequence[Any]) -> History:
         expenditures[xway] = (np.array(vids, np.int32), table)
     sums: dict[int, np.ndarray] = {}
     for day, minute, xway, direction, seg, lav, cnt, _ in segments:
-        table = sums.setdefault(xway, np.zeros((7, 2, 1440, 100, 3), np.int32))
-        table[(5 - 1 - day) % 7, direction, minute - 1, seg] += (lav, cnt, 1)
+        if xway not in sums:
+            sums[xway] = np.zeros((7, 2, 1440, 100, 3), np.int32)
+        sums[xway][(5 - 1 - day) % 7, direction, minute - 1, seg] += (lav, cnt, 1)
     return History(expenditures, sums, bool(segments))
 
 
