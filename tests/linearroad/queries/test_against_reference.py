@@ -49,7 +49,7 @@ def check_adversarial(rules: str, case: Scenario) -> None:
 
 @pytest.mark.parametrize("rules", RULES)
 @given(case=scenarios())
-@settings(max_examples=20, **ADVERSARIAL)
+@settings(max_examples=60, **ADVERSARIAL)
 def test_adversarial_traffic_is_answered_as_the_reference_does(rules: str, case: Scenario) -> None:
     check_adversarial(rules, case)
 
