@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -56,11 +55,8 @@ def in_small_stack(work: Callable[[], Any], kibibytes: int = 256) -> Any:
 
 @pytest.fixture(scope="module")
 def passes() -> tuple[xs.Query, Any]:
-    begin = time.perf_counter()
-    declared = chain(DEEP, lambda stream: stream.passed())
-    # Doubling the chain must double the time to declare it: 100 microseconds each is a lot.
-    assert time.perf_counter() - begin < DEEP * 100e-6
-    return declared
+    # Were declaring quadratic in the chain, this would not end before the test's time is up.
+    return chain(DEEP, lambda stream: stream.passed())
 
 
 @pytest.fixture(scope="module")

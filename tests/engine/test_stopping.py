@@ -29,9 +29,7 @@ def stopped_soon(q: xs.Query, after_s: float = 0.2, **options: Any) -> xs.Run:
     stop = threading.Event()
     timer = threading.Timer(after_s, stop.set)
     timer.start()
-    begin = time.perf_counter()
-    run = q.run(stop=stop, **options)
-    assert time.perf_counter() - begin < after_s + 4
+    run = q.run(stop=stop, **options)  # without the stop it would never end
     timer.join()
     assert run.stopped
     assert "stopped" in repr(run)
