@@ -391,6 +391,10 @@ class Scenario(NamedTuple):
     tolls: list[TollRow]
     segment_history: list[SegmentRow]
 
+    def __repr__(self) -> str:
+        """Short: hypothesis shows it, and the rows are thousands."""
+        return f"Scenario(text={self.text[:200]!r}..., {len(self.rows)} rows)"
+
 
 def with_history(rows: list[Row], rng: np.random.Generator) -> Scenario:
     """Rows, and small histories of their vehicles and of the road that they lie on."""

@@ -30,8 +30,11 @@ def widened(table, rows, size, new):
 
 @numba.njit
 def close_minutes(total, weight_now, history, weight, size, running, minute):
-    """Move the running minute into the history, and clear those that nobody reported in."""
-    for passed in range(running, min(minute, running + MINUTES)):
+    """Move the running minute into the history, and clear those that nobody reported in.
+
+    After a gap of more than five minutes the running minute itself is out of reach again.
+    """
+    for passed in range(running, min(minute, running + MINUTES + 1)):
         row = passed % MINUTES
         for key in range(size):
             history[row * size + key] = total[key]
