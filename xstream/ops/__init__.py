@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""The operator library: one operator, one file; kernels know nothing of the engine."""

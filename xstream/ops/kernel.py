@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream.errors import KernelError
-from xstream.ops.schema import Out
 
 __all__ = ["Kernel", "kernel"]
 
@@ -150,11 +149,3 @@ def kernel_of(
     if not isinstance(inner, FunctionType):
         raise KernelError(f"a kernel is a Python function, not {function!r}")
     return Kernel(inner, state, out, at_end)
-
-
-def out_width(out: Out) -> tuple[int | None, int, int]:
-    """Fixed width, or the ratio of the output's width to the input's."""
-    from fractions import Fraction
-
-    rate = Fraction(out.rate)
-    return out.width, rate.numerator, rate.denominator

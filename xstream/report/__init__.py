@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Pages for people to look at. Empty so far: what `linearroad describe` draws lives with it."""
