@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
 from xstream.errors import XStreamError
 
@@ -50,6 +51,7 @@ def _options(
 def _add_apps() -> None:
     for entry in sorted(metadata.entry_points(group="xstream.apps"), key=lambda entry: entry.name):
         app.add_typer(entry.load(), name=entry.name)
+    add_applications()
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from xstream.bench.report import Report
     from xstream.bench.settings import Settings
 
-__all__ = ["app"]
+__all__ = ["add_applications", "app"]
 
 app = typer.Typer(
     help="The benchmarks of the paper: Table I, EngineBench, Figure 7. Each prints its figures.",
@@ -150,6 +152,29 @@ def pythonop(
     from xstream.bench.pythonop import pythonop as run
 
     _show(run(settings), json)
+
+
+def add_applications() -> None:
+    """A command for every benchmark that an installed application names."""
+    for entry in sorted(metadata.entry_points(group="xstream.benchmarks"), key=lambda e: e.name):
+        app.command(entry.name, help=f"The application {entry.name}, as its README describes it.")(
+            _application(entry)
+        )
+
+
+def _application(entry: metadata.EntryPoint) -> Callable[..., None]:
+    def command(
+        scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+        trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None, input: Input = None,
+        clock: Clock = "wall", json: Json = False,
+    ) -> None:  # fmt: skip
+        settings = _settings(
+            scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
+            samples=samples, input=input, clock=clock,
+        )  # fmt: skip
+        _show(entry.load()(settings), json)
+
+    return command
 
 
 def _settings(**values: Any) -> Settings:

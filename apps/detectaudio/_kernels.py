@@ -1,0 +1,25 @@
+"""The one operator that is DETECTAUDIO's own."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+import xstream as xs
+
+
+def _score(spectrum, weights, out):
+    bins = len(weights)
+    for i in range(len(out)):
+        total = np.float32(0.0)
+        first = i * bins
+        for k in range(bins):
+            z = spectrum[first + k]
+            total += weights[k] * np.sqrt(z.real * z.real + z.imag * z.imag)
+        out[i] = total
+
+
+@lru_cache
+def score(bins: int) -> xs.Kernel:
+    """A weighted sum of the magnitudes of each half spectrum of so many bins."""
+    return xs.kernel(out=xs.Out("float32", rate=Fraction(1, bins)))(_score)

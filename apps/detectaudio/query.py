@@ -1,0 +1,91 @@
+"""The query: one channel is listened to, and what stands out is cut out of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xstream as xs
+from detectaudio._kernels import score
+from detectaudio.detector import Detector
+from detectaudio.recording import Recording
+
+__all__ = ["Found", "declare", "detections", "find", "heard", "sources"]
+
+#: Where an event was found, padding and all, and the samples of every channel.
+Found = tuple[xs.SigSeg, ...]
+
+
+def sources(
+    query: xs.Query,
+    recording: Recording,
+    window: int = 4096,
+    repeat: int = 1,
+    offered_hz: float | None = None,
+) -> list[xs.Stream]:
+    """The channels of a recording, each a source of its own."""  # fmt: skip
+    return [
+        query.source(
+            xs.io.array(
+                samples, recording.rate_hz, window=window, repeat=repeat, offered_hz=offered_hz
+            ),
+            name=f"channel {number}",
+        )
+        for number, samples in enumerate(recording.channels)
+    ]
+
+
+def detections(channel: xs.Stream, rate_hz: float, detector: Detector) -> xs.Stream:
+    """Ranges (keep, start, stop) of the events of one channel, for `sync`."""
+    blocks = channel.rewindow(detector.block)
+    spectra = blocks.hanning(detector.window).fft(detector.window)
+    scores = spectra.map(score(detector.bins), detector.weights(rate_hz), name="score")
+    return scores.cfar(
+        detector.sigmas,
+        detector.alpha,
+        startup=detector.startup,
+        refractory=detector.refractory,
+        padding=detector.padding,
+        step=detector.window,
+    )
+
+
+def declare(
+    channels: Sequence[xs.Stream], rate_hz: float, detector: Detector | None = None, listen: int = 0
+) -> xs.Stream:
+    """A tuple with a segment of every channel for each event that `listen` hears.
+
+    >>> import xstream as xs
+    >>> from detectaudio import Detector, declare, generate
+    >>> from detectaudio.query import sources
+    >>> recording = generate(seconds=2.0, events=1, snr_db=20.0, seed=3)
+    >>> q = xs.Query("detectaudio")
+    >>> out = declare(sources(q, recording), recording.rate_hz).collect()
+    >>> len(q.run()[out])
+    1
+    """
+    ranges = detections(channels[listen], rate_hz, detector or Detector())
+    return ranges.sync(*channels, flush=True)
+
+
+def find(
+    recording: Recording,
+    detector: Detector | None = None,
+    listen: int = 0,
+    scheduler: str = "df",
+    memory: str = "refcount-lazy",
+) -> list[Found]:
+    """The events of a recording, each with its samples in every channel."""  # fmt: skip
+    chosen = detector or Detector()
+    query = xs.Query("detectaudio")
+    channels = sources(query, recording, chosen.block)
+    out = declare(channels, recording.rate_hz, chosen, listen).collect()
+    found = query.run(scheduler=scheduler, memory=memory)[out]
+    return [row if isinstance(row, tuple) else (row,) for row in found]
+
+
+def heard(found: Found, padding: int) -> tuple[int, int]:
+    """Where an event lies in the stream, without its padding."""
+    segment = found[0]
+    start, stop = segment.start + padding, segment.stop - padding
+    middle = (segment.start + segment.stop) // 2
+    return (int(min(start, middle)), int(max(stop, middle)))

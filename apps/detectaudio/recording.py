@@ -1,0 +1,165 @@
+"""Recordings of a four-microphone array: generated, with events that are known, or from WAV files.
+
+Generated ones have the noise of an amplifier, wind below 200 Hz, and calls that sweep over a few
+kilohertz like those of marmots and birds and reach the microphones one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.errors import InputError
+
+__all__ = ["Event", "Recording", "generate", "read_wav", "write_wav"]
+
+RATE_HZ = 48_000.0
+CHANNELS = 4
+NOISE = 0.01
+SOUND_M_S = 343.0
+#: Microphones at the corners of a square, in metres: x and y of each.
+SQUARE_M = np.array([[0.06, 0.06], [-0.06, 0.06], [-0.06, -0.06], [0.06, -0.06]])
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A sound in a recording, by sample indices in its first channel."""
+
+    start: int
+    stop: int
+    #: Its power while it lasts over that of the noise, at the microphone.
+    snr_db: float
+    bearing_rad: float
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Channels of equal length, and what is known to be in them."""
+
+    channels: tuple[npt.NDArray[np.float32], ...]
+    rate_hz: float
+    events: tuple[Event, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        """Samples of each channel."""
+        return len(self.channels[0])
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return self.samples / self.rate_hz
+
+
+def call(rng: np.random.Generator, rate_hz: float) -> npt.NDArray[np.float64]:
+    """One call of power 1: a sweep with a harmonic, faded in and out."""
+    count = round(rng.uniform(0.05, 0.25) * rate_hz)
+    time = np.arange(count) / rate_hz
+    low_hz, high_hz = rng.uniform(2_000.0, 4_000.0), rng.uniform(4_000.0, 8_000.0)
+    if rng.random() < 0.5:
+        low_hz, high_hz = high_hz, low_hz
+    phase = 2 * np.pi * (low_hz * time + (high_hz - low_hz) * time**2 / (2 * time[-1]))
+    sound = np.sin(phase) + 0.25 * np.sin(2 * phase + 1.0)
+    sound *= np.minimum(1.0, np.minimum(time, time[::-1]) / 0.005)
+    return np.asarray(sound / np.sqrt(np.mean(sound**2)))
+
+
+def delayed(sound: npt.NDArray[np.float64], samples: float) -> npt.NDArray[np.float64]:
+    """A sound by so many samples later, fractions too, with room at both ends."""
+    room = 64
+    padded = np.concatenate([np.zeros(room), sound, np.zeros(room)])
+    turns = np.fft.rfftfreq(len(padded)) * (samples - room)
+    return np.fft.irfft(np.fft.rfft(padded) * np.exp(-2j * np.pi * turns), len(padded))
+
+
+def arrivals(
+    bearing_rad: float, microphones_m: npt.NDArray[np.float64], rate_hz: float
+) -> npt.NDArray[np.float64]:
+    """When a plane wave reaches each microphone, in samples after the array's middle."""
+    towards = np.array([np.cos(bearing_rad), np.sin(bearing_rad)])
+    return np.asarray(-(microphones_m @ towards) / SOUND_M_S * rate_hz)
+
+
+def noise(
+    rng: np.random.Generator, samples: int, rate_hz: float, level: float = NOISE
+) -> npt.NDArray[np.float64]:
+    """White noise of that deviation, and wind: slow and louder."""
+    white = rng.standard_normal(samples) * level
+    every = max(1, round(rate_hz / 240.0))  # gusts a few milliseconds long, joined by lines
+    gusts = rng.standard_normal(samples // every + 2) * (2.0 * level)
+    return white + np.interp(np.arange(samples) / every, np.arange(len(gusts)), gusts)
+
+
+def generate(
+    seconds: float = 20.0,
+    events: int = 20,
+    snr_db: float | tuple[float, float] = (12.0, 30.0),
+    seed: int = 1,
+    rate_hz: float = RATE_HZ,
+) -> Recording:
+    """A recording with so many events, spread over it at random places, none of them touching.
+
+    `snr_db` is one value for all events, or the range that they are drawn from.
+
+    >>> recording = generate(seconds=1.0, events=1, seed=4)
+    >>> len(recording.channels), recording.samples, len(recording.events)
+    (4, 48000, 1)
+    """
+    rng = np.random.default_rng(seed)
+    samples = round(seconds * rate_hz)
+    lead, slot = round(0.4 * rate_hz), 0
+    if events:
+        slot = (samples - lead) // events
+        if slot < round(0.5 * rate_hz):
+            raise InputError(
+                f"{events} events need at least {0.4 + 0.5 * events:g} s, not {seconds:g} s"
+            )
+    channels = [noise(rng, samples, rate_hz) for _ in range(CHANNELS)]
+    lowest, highest = (snr_db, snr_db) if isinstance(snr_db, int | float) else snr_db
+    known = []
+    for number in range(events):
+        sound = call(rng, rate_hz)
+        start = lead + number * slot + int(rng.integers(64, slot - len(sound) - 4_800))
+        level_db, bearing = float(rng.uniform(lowest, highest)), float(rng.uniform(-np.pi, np.pi))
+        loud = sound * NOISE * 10 ** (level_db / 20)
+        for channel, late in zip(channels, arrivals(bearing, SQUARE_M, rate_hz), strict=True):
+            heard = delayed(loud, 64.0 + float(late))
+            channel[start - 64 : start - 64 + len(heard)] += heard
+        known.append(Event(start, start + len(sound), level_db, bearing))
+    return Recording(
+        tuple(channel.astype(np.float32) for channel in channels), rate_hz, tuple(known)
+    )
+
+
+def read_wav(paths: Sequence[Path]) -> Recording:
+    """The channels of one sound file, or of several, one after another."""
+    import soundfile
+
+    channels: list[npt.NDArray[np.float32]] = []
+    rates = set()
+    for path in paths:
+        try:
+            samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{path} cannot be read as a sound file: {error}") from error
+        rates.add(float(rate_hz))
+        channels.extend(np.ascontiguousarray(channel) for channel in samples.T)
+    if not channels or not len(channels[0]):
+        raise InputError(f"{', '.join(map(str, paths))}: no samples")
+    if len(rates) > 1 or len({len(channel) for channel in channels}) > 1:
+        raise InputError(
+            f"{', '.join(map(str, paths))}: the channels differ in length or in samples/s"
+        )
+    return Recording(tuple(channels), rates.pop())
+
+
+def write_wav(recording: Recording, path: Path) -> None:
+    """All channels in one file, as 16-bit samples."""
+    import soundfile
+
+    samples = np.stack(recording.channels, axis=1)
+    soundfile.write(path, samples, round(recording.rate_hz), subtype="PCM_16")

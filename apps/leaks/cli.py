@@ -1,0 +1,91 @@
+"""The commands below `xstream leaks`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="PIPELINE: leaks of a water main, in the echoes of its pressure transients.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def generate(
+    out: Annotated[Path, typer.Argument(help="The .npy file to write.")],
+    seconds: Annotated[float, typer.Option(help="How long, at 8,000 samples/s.")] = 60.0,
+    transients: Annotated[int, typer.Option(help="How many dips of pressure.")] = 20,
+    leaks: Annotated[int, typer.Option(help="How many of them have passed a leak.")] = 8,
+    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 1,
+) -> None:
+    """Write pressure with known leaks, and beside it a CSV file that says where they are."""
+    import numpy as np
+
+    from leaks.pressure import generate as make
+    from xstream.errors import InputError
+
+    if out.suffix != ".npy":
+        raise InputError(f"{out}: the name of the file to write ends in .npy")
+    pressure = make(seconds, transients, leaks, seed=seed)
+    np.save(out, pressure.samples)
+    lines = ["at,height_bar,echo,leak"]
+    lines += [f"{t.at},{t.height_bar:.5f},{t.echo:.3f},{int(t.leak)}" for t in pressure.transients]
+    out.with_suffix(".csv").write_text("\n".join(lines) + "\n")
+    typer.echo(f"{out}: {seconds:g} s, {transients} transients, {leaks} of them with a leak")
+
+
+@app.command()
+def find(
+    file: Annotated[Path, typer.Argument(help="A .npy file, or a CSV file: its last column.")],
+    rate_hz: Annotated[float, typer.Option(help="Samples a second.")] = 8_000.0,
+    json: Json = False,
+) -> None:
+    """Find leaks in a file: when, and how weak the echo is."""
+    from leaks.pressure import read
+    from leaks.query import find as search
+    from xstream.errors import InputError
+
+    if rate_hz <= 0:
+        raise InputError(f"--rate-hz is positive, not {rate_hz:g}")
+    found = search(read(file, rate_hz))
+    if json:
+        import json as writer
+
+        rows = [{"second": at / rate_hz, "sample": at, "ratio": ratio} for at, ratio in found]
+        typer.echo(writer.dumps(rows, indent=2))
+        return
+    for at, ratio in found:
+        typer.echo(f"{at / rate_hz:10.3f} s  echo {ratio:6.3f} of its front: a leak")
+    typer.echo(f"{len(found)} leaks")
+
+
+@app.command()
+def evaluate(
+    seconds: Annotated[float, typer.Option(help="Length of the recording of each level.")] = 150.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same recordings.")] = 1,
+    json: Json = False,
+) -> None:
+    """How many leaks of each height over the noise are found, and the false alarms."""
+    from leaks.evaluate import SURE_DB, sweep
+
+    rows = sweep((20.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 40.0, 50.0), seconds, seed=seed)
+    if json:
+        import json as writer
+
+        names = ("snr_db", "leaks", "found", "false_alarms")
+        typer.echo(writer.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=2))
+        return
+    typer.echo("height, dB  leaks  found  false alarms")
+    for level, leaks, found, false in rows:
+        typer.echo(f"{level:10g}  {leaks:5}  {found / leaks:5.0%}  {false:12}")
+    missed = sum(leaks - found for level, leaks, found, _ in rows if level >= SURE_DB)
+    false = sum(row[3] for row in rows)
+    typer.echo(
+        f"{missed} leaks of {SURE_DB:g} dB and more missed; {false} false alarms in "
+        f"{seconds * len(rows) / 60:g} minutes"
+    )

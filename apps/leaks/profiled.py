@@ -1,0 +1,14 @@
+"""`xstream profile pipeline`: the query over synthetic pressure."""
+
+from __future__ import annotations
+
+import xstream as xs
+from leaks.measure import pipeline
+from leaks.pressure import generate
+
+__all__ = ["declare"]
+
+
+def declare(query: xs.Query, window: int, repeat: int) -> None:
+    """Rewindow, Haar, trimpeaks, zip and LeakDetect, in segments of `window` samples."""
+    pipeline(query, generate(), window, repeat)

@@ -1,0 +1,66 @@
+"""Applications as benchmarks: queries in several forms, measured in turns.
+
+An application names its benchmark in the entry point group `xstream.benchmarks`: a function of
+`Settings` that returns a `Report`. `xstream bench` makes a command of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xstream.bench.queries import Engine
+from xstream.bench.settings import Settings
+from xstream.bench.trials import Result, Trial, interleave, repetitions
+from xstream.query import Query, SinkRef
+
+__all__ = ["GROUP", "Form", "contender_of", "measure_forms"]
+
+#: The entry points that name applications' benchmarks.
+GROUP = "xstream.benchmarks"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A query that an application declares: how, over so many repetitions of its recording."""
+
+    name: str
+    declare: Callable[[Query, int], SinkRef]
+    #: Tuples that came out, by repetitions: the same each time, whoever runs it.
+    counted: dict[int, int] = field(default_factory=dict)
+
+    def trial(self, engine: Engine, repeat: int) -> Trial:
+        """Run it, timed; what comes out is counted and compared with the first run's."""
+        query = Query(self.name)
+        out = self.declare(query, repeat)
+        run, trial = engine.timed_run(query)
+        found = int(run[out])
+        if found != self.counted.setdefault(repeat, found):
+            raise AssertionError(
+                f"{self.name}: {found:,} tuples came out, not {self.counted[repeat]:,} as before"
+            )
+        return trial
+
+
+def contender_of(
+    form: Form, engine: Engine, seconds: float, repeat: int | None = None
+) -> Callable[[], Trial]:
+    """A trial that takes about so long, or repeats the recording so often."""
+    times = repeat or repetitions(lambda times: form.trial(engine, times), seconds)
+    return lambda: form.trial(engine, times)
+
+
+def measure_forms(
+    settings: Settings,
+    forms: Mapping[str, tuple[Form, Engine]],
+    recording_samples: int,
+) -> dict[str, Result]:
+    """Every form under its engine, in turns; `recording_samples` are those of all sources."""
+    repeat = None
+    if settings.samples is not None:
+        repeat = max(1, round(settings.samples / recording_samples))
+    contenders = {
+        name: contender_of(form, engine, settings.seconds, repeat)
+        for name, (form, engine) in forms.items()
+    }
+    return interleave(contenders, settings.trials)
