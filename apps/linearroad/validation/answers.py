@@ -1,0 +1,134 @@
+"""What a run wrote: its summary, and its answers in the columns in which they are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearroad.manifest import read_json
+from linearroad.validation.rows import lines, unpacked
+from linearroad.validation.tables import Frame, Workshop
+from xstream.errors import InputError
+
+__all__ = ["LIMITS_S", "RULES", "TYPES", "Run", "read_answers", "read_run"]
+
+TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
+LIMITS_S = (5, 5, 5, 10, 30)
+RULES = ("paper", "brandeis", "walmart")
+COLUMNS = (
+    "type", "time", "emit", "vid", "qid", "lav", "toll", "seg", "resulttime", "bal", "traveltime",
+)  # fmt: skip
+# Section 4, type by type: which of a line's fields is the time, the emit, and what is compared.
+FIELDS = {
+    0: (6, {"key": 1, "time": 2, "emit": 3, "value": 4, "amount": 5}),
+    1: (5, {"time": 1, "emit": 2, "key": 3, "value": 4}),
+    2: (6, {"time": 1, "emit": 2, "value": 3, "key": 4, "amount": 5}),
+    3: (5, {"time": 1, "emit": 2, "key": 3, "amount": 4}),
+    4: (6, {"time": 1, "emit": 2, "key": 3, "value": 4, "amount": 5}),
+}
+KEY = "CASE WHEN type IN (0, 1) THEN vid ELSE qid END"
+VALUE = """CASE type WHEN 0 THEN lav WHEN 1 THEN seg WHEN 2 THEN resulttime WHEN 3 THEN 0
+           ELSE traveltime END"""
+AMOUNT = "CASE WHEN type IN (0, 4) THEN toll WHEN type = 1 THEN 0L ELSE bal END"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's directory and what its summary says."""
+
+    directory: Path
+    answers: Path
+    summary: dict[str, Any]
+
+    @property
+    def paced(self) -> bool:
+        """Whether Emit means anything."""
+        return self.summary.get("speed", "max") != "max"
+
+    @property
+    def interrupted_at(self) -> int | None:
+        """The second in which an interrupted run stopped; it may be half answered."""
+        if not self.summary.get("interrupted"):
+            return None
+        return int(self.summary.get("stream_seconds", 0))
+
+
+def read_run(directory: Path) -> Run:
+    """A run's directory, or one sentence about what is missing in it."""
+    if not directory.is_dir():
+        raise InputError(f"{directory} does not exist or is no directory")
+    summary = directory / "summary.json"
+    if not summary.is_file():
+        raise InputError(
+            f"{directory} has no summary.json: it is not what `linearroad run` wrote, or the run "
+            "is not over"
+        )
+    found = [path for form in ("csv", "parquet") if (path := directory / f"output.{form}").is_file()]
+    if not found:
+        raise InputError(f"{directory} has neither output.csv nor output.parquet")
+    # A directory that was used twice holds both: the later one belongs to the summary.
+    return Run(directory, max(found, key=lambda path: path.stat().st_mtime_ns), read_json(summary))
+
+
+def read_answers(shop: Workshop, run: Run) -> Frame:
+    """`type, time, emit_ms, key, value, amount, place, malformed`: the row's text if it is none."""
+    form = run.answers.suffix
+    frame = _of_parquet(shop, run.answers) if form == ".parquet" else _of_flat(shop, run.answers)
+    if run.interrupted_at is not None:
+        frame = frame.where(f"time IS NULL OR time < {run.interrupted_at}")
+    return frame
+
+
+def _of_parquet(shop: Workshop, path: Path) -> Frame:
+    try:
+        names = pq.read_schema(path).names
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} is not a Parquet file: {error}") from error
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise InputError(f"{path} has no column {missing[0]!r}")
+    table = shop.spark.read.parquet(str(path))
+    wanted = table.selectExpr(
+        "CAST(type AS tinyint) AS type", "time", "CAST(round(emit * 1000) AS bigint) AS emit_ms",
+        f"{KEY} AS key", f"{VALUE} AS value", f"{AMOUNT} AS amount",
+        "_metadata.row_index AS place", f"to_json(struct({', '.join(COLUMNS)})) AS text",
+    )  # fmt: skip
+    whole = """coalesce(type BETWEEN 0 AND 4, false) AND time IS NOT NULL AND emit_ms IS NOT NULL
+               AND key IS NOT NULL AND value IS NOT NULL AND amount IS NOT NULL"""
+    return wanted.selectExpr("*", f"IF({whole}, NULL, text) AS malformed").drop("text")
+
+
+def _of_flat(shop: Workshop, path: Path) -> Frame:
+    """Lines as section 4 has them; kept as Parquet, since they are looked at several times."""
+    told = lines(shop, unpacked(shop, path, -1)).selectExpr(
+        "line", "place", "split(line, ',', -1) AS f",
+    ).selectExpr(
+        "line", "place", "f",
+        r"""CASE WHEN rlike(line, '\\A[0124](,-?[0-9]+){5}\\z|\\A[0-4](,-?[0-9]+(\\.[0-9]+)?)+\\z')
+                 THEN CAST(f[0] AS tinyint) END AS kind""",
+    )  # fmt: skip
+    width = "CASE kind " + " ".join(f"WHEN {k} THEN {n}" for k, (n, _) in FIELDS.items()) + " END"
+
+    def field(name: str) -> str:
+        places = {kind: at[name] for kind, (_, at) in FIELDS.items() if name in at}
+        cases = " ".join(f"WHEN {kind} THEN f[{at}]" for kind, at in places.items())
+        return f"CASE kind {cases} WHEN kind THEN '0' END"
+
+    parsed = told.selectExpr("line", "place", f"IF(size(f) = {width}, kind, NULL) AS kind", "f")
+    typed = parsed.selectExpr(
+        "kind AS type",
+        f"try_cast({field('time')} AS int) AS time",
+        f"CAST(round(try_cast({field('emit')} AS double) * 1000) AS bigint) AS emit_ms",
+        f"try_cast({field('key')} AS int) AS key",
+        f"try_cast({field('value')} AS int) AS value",
+        f"try_cast({field('amount')} AS bigint) AS amount",
+        "place", "line",
+    )  # fmt: skip
+    whole = " AND ".join(f"{name} IS NOT NULL" for name in ("type", "time", "emit_ms", "key",
+                                                            "value", "amount"))  # fmt: skip
+    frame = typed.selectExpr("*", f"IF({whole}, NULL, line) AS malformed").drop("line")
+    return shop.store(frame, "answers")

@@ -1,0 +1,153 @@
+"""Daily expenditures and travel times, from the tables of history themselves.
+
+A generated directory holds them as Parquet beside the engine's compact store; the store is not
+read here, so a store that does not say what the tables say is noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearroad.validation.tables import Frame, Workshop
+from xstream.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["History", "expenditures", "find_history", "travel_times"]
+
+TOLLS = ("vid", "day", "xway", "tolls")
+SEGMENTS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
+NEVER = 1e-9  # far less than any two different means or times can be apart
+JOURNEY = "time int, qid int, traveltime int, toll bigint"
+
+
+@dataclass(frozen=True)
+class History:
+    """The two tables; None where a run had none."""
+
+    tolls: Frame | None
+    segments: Frame | None
+
+
+def find_history(
+    shop: Workshop, directory: Path | None, tolls: Path | None, segments: Path | None
+) -> History:
+    """The tables that a run was given by the same options."""
+    generated = {"tolls": None, "segments": None}
+    if directory is not None:
+        for name in generated:
+            generated[name] = _generated(shop, directory, name)
+    return History(
+        generated["tolls"] if tolls is None else _table(shop, tolls, TOLLS),
+        generated["segments"] if segments is None else _table(shop, segments, SEGMENTS),
+    )
+
+
+def _generated(shop: Workshop, directory: Path, name: str) -> Frame:
+    folder = directory / "history" / name
+    if not any(folder.glob("xway=*/day-*.parquet")):
+        raise InputError(f"{directory} has no history: generate it with --history")
+    return shop.spark.read.parquet(str(folder))
+
+
+def _table(shop: Workshop, path: Path, columns: tuple[str, ...]) -> Frame:
+    if not path.is_file():
+        raise InputError(f"{path} does not exist")
+    if path.suffix == ".parquet":
+        try:
+            present = [name.lower() for name in pq.read_schema(path).names]
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{path} is not a Parquet file: {error}") from error
+        missing = [name for name in columns if name not in present]
+        if missing:
+            raise InputError(f"{path} has no column {missing[0]!r}")
+        return shop.spark.read.parquet(str(path)).select(*columns)
+    schema = ", ".join(f"{name} int" for name in columns)
+    return shop.spark.read.option("mode", "FAILFAST").csv(str(path), schema=schema)
+
+
+def expenditures(shop: Workshop, requests: Frame, tolls: Frame | None) -> Frame:
+    """`time, qid, balance`: what TollHistory says, and 0 where it says nothing."""
+    asked = requests.where("type = 3")
+    if tolls is None:
+        return asked.selectExpr("time", "qid", "0L AS balance")
+    # The table is large and few of its rows are asked for: those first.
+    found = shop.table(
+        """
+        SELECT /*+ BROADCAST(a) */ a.vid, a.day, a.xway, max(CAST(t.tolls AS bigint)) AS balance
+        FROM {tolls} AS t JOIN (SELECT DISTINCT vid, day, xway FROM {asked}) AS a
+        ON a.vid = t.vid AND a.day = t.day AND a.xway = t.xway GROUP BY a.vid, a.day, a.xway
+        """,
+        tolls=tolls,
+        asked=asked,
+    )
+    return shop.table(
+        """
+        SELECT a.time, a.qid, coalesce(f.balance, 0L) AS balance
+        FROM {asked} AS a LEFT JOIN {found} AS f USING (vid, day, xway)
+        """,
+        asked=asked,
+        found=found,
+    )
+
+
+def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Frame:
+    """`time, qid, traveltime, toll`; -1 and -1 without any history."""
+    asked = requests.where("type = 4")
+    if segments is None:
+        return asked.selectExpr("time", "qid", "-1 AS traveltime", "-1L AS toll")
+    means = shop.table(
+        """
+        SELECT s.xway, CAST((4 - s.day + 70) % 7 + 1 AS int) AS dow, s.min, s.dir, s.seg,
+               CAST(avg(s.lav) AS double) AS lav, CAST(avg(s.cnt) AS double) AS cnt
+        FROM {segments} AS s WHERE s.xway IN (SELECT xway FROM {asked}) GROUP BY 1, 2, 3, 4, 5
+        """,
+        segments=segments,
+        asked=asked,
+    )
+    journeys = asked.select("time", "qid", "xway", "sinit", "send", "dow", "tod")
+    return (
+        journeys.groupBy("xway", "dow")
+        .cogroup(means.groupBy("xway", "dow"))
+        .applyInPandas(_travel, schema=JOURNEY)
+    )
+
+
+def _travel(journeys: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """All journeys of one expressway on one day of the week, a segment at a time."""
+    import pandas as pd
+
+    shape = (2, 100, 1440)
+    lav, cnt = np.zeros(shape), np.zeros(shape)
+    at = (means["dir"].to_numpy(), means["seg"].to_numpy(), means["min"].to_numpy() - 1)
+    lav[at], cnt[at] = means["lav"].to_numpy(), means["cnt"].to_numpy()
+    sinit, send = journeys["sinit"].to_numpy(), journeys["send"].to_numpy()
+    tod = journeys["tod"].to_numpy()
+    direction = np.where(sinit <= send, 0, 1)
+    length = np.abs(send - sinit)
+    gone, toll = np.zeros(len(journeys)), np.zeros(len(journeys), np.int64)  # minutes, cents
+    for step in range(int(length.max(initial=0))):
+        here = np.flatnonzero(step < length)
+        way = direction[here]
+        seg = sinit[here] + np.where(way == 0, step, -step)
+        minute = (np.floor(tod[here] + gone[here] + NEVER).astype(np.int64) - 1) % 1440
+        speed, vehicles = lav[way, seg, minute], np.floor(cnt[way, seg, minute] + NEVER)
+        gone[here] += 60.0 / np.maximum(speed, 1.0)
+        paid = (np.floor(speed + NEVER) < 40) & (vehicles > 50)
+        toll[here] += np.where(paid, 2 * (vehicles - 50) ** 2, 0).astype(np.int64)
+    return pd.DataFrame(
+        {
+            "time": journeys["time"].to_numpy(),
+            "qid": journeys["qid"].to_numpy(),
+            "traveltime": np.floor(60 * gone + 0.5 + NEVER).astype(np.int32),
+            "toll": toll,
+        }
+    )
+

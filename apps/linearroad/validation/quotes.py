@@ -1,0 +1,84 @@
+"""What entering a segment costs: LAV, the vehicles of the minute before, accidents downstream."""
+
+from __future__ import annotations
+
+from linearroad.validation.tables import Frame, Workshop
+
+__all__ = ["notify", "quote"]
+
+# LAV as it is sent: `average` is that of a minute's vehicles, `speed` and `reports` are sums.
+# Means are exact to far below 1e-9, so that a mean of 40 is never 39.
+LAV = {
+    "paper": "coalesce(floor(avg(average) OVER five + 1e-9), -1)",
+    "brandeis": "coalesce(floor(avg(average) OVER five + 1e-9), -1)",
+    "walmart": "coalesce(floor(sum(speed) OVER five / sum(reports) OVER five + 0.5 + 1e-9), 0)",
+}
+
+
+def _statistics(shop: Workshop, followed: Frame) -> Frame:
+    return shop.table(
+        """
+        SELECT xway, dir, seg, minute, count(*) AS vehicles, avg(speed / reports) AS average,
+               sum(speed) AS speed, sum(reports) AS reports
+        FROM (SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1 AS minute, vid,
+                     sum(spd) AS speed, count(*) AS reports
+              FROM {followed} GROUP BY xway, dir, seg, time DIV 60, vid)
+        GROUP BY xway, dir, seg, minute
+        """,
+        followed=followed,
+    )
+
+
+def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Frame:
+    """LAV, toll and nearest accident (or null) for every segment and minute with a report.
+
+    That is every one that a vehicle can enter: the report with which it does is one.
+    """
+    measured = shop.table(
+        f"""
+        SELECT xway, dir, seg, minute, CAST({LAV[rules]} AS int) AS lav,
+               CAST(coalesce(max(vehicles) OVER before, 0) AS bigint) AS n
+        FROM {{statistics}}
+        WINDOW five AS (PARTITION BY xway, dir, seg ORDER BY minute
+                        RANGE BETWEEN 5 PRECEDING AND 1 PRECEDING),
+               before AS (PARTITION BY xway, dir, seg ORDER BY minute
+                          RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING)
+        """,
+        statistics=_statistics(shop, followed),
+    )
+    # Seen from the accident: who comes towards it, within four segments, a minute later.
+    warned = shop.table(
+        """
+        SELECT xway, dir, seg, minute, min_by(accident_seg, away) AS accident_seg
+        FROM (SELECT xway, dir, seg AS accident_seg, IF(dir = 0, seg - away, seg + away) AS seg,
+                     minute + 1 AS minute, away
+              FROM (SELECT *, explode(sequence(0, 4)) AS away FROM {accidents}))
+        GROUP BY xway, dir, seg, minute
+        """,
+        accidents=accidents,
+    )
+    return shop.table(
+        """
+        SELECT xway, dir, seg, minute, lav, n, accident_seg,
+               IF(lav < 40 AND n > 50 AND accident_seg IS NULL, 2 * (n - 50) * (n - 50), 0L)
+                   AS toll
+        FROM {measured} LEFT JOIN {warned} USING (xway, dir, seg, minute)
+        """,
+        measured=measured,
+        warned=warned,
+    )
+
+
+def notify(shop: Workshop, followed: Frame, quotes: Frame) -> Frame:
+    """Every segment entered, with what is quoted for it; on the exit lane nothing is."""
+    return shop.table(
+        """
+        SELECT /*+ BROADCAST(q) */ e.vid, e.xway, e.dir, e.seg, e.time, e.lane, e.first,
+               q.lav, q.accident_seg, IF(e.lane = 4, 0L, q.toll) AS toll
+        FROM {entered} AS e JOIN {quotes} AS q
+        ON e.xway = q.xway AND e.dir = q.dir AND e.seg = q.seg
+           AND e.time DIV 60 + 1 = q.minute
+        """,
+        entered=followed.where("entered"),
+        quotes=quotes,
+    )

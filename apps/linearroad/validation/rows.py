@@ -1,0 +1,209 @@
+"""The input as section 1 of the rules reads it: which rows count, and what they say.
+
+A row is *out of order* if a row before it in its file has a greater Time. Several files are
+merged by Time, so no row of one file can make a row of another late. Of two reports of a vehicle
+on one expressway in one second the first counts: in file order, and by the order of the files.
+"""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearroad.manifest import read_manifest
+from linearroad.validation.tables import Frame, Workshop
+from xstream.errors import InputError
+
+__all__ = ["Input", "input_files", "read_input", "unpacked"]
+
+COLUMNS = (
+    "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send",
+    "dow", "tod", "day",
+)  # fmt: skip
+REPORT = """type = 0 AND time >= 0 AND vid >= 0 AND xway >= 0 AND lane BETWEEN 0 AND 4
+    AND dir BETWEEN 0 AND 1 AND seg BETWEEN 0 AND 99 AND pos BETWEEN 0 AND 527999"""
+REQUEST = """type IN (2, 3, 4) AND time >= 0 AND vid >= 0 AND qid >= 0 AND CASE type
+    WHEN 2 THEN true
+    WHEN 3 THEN xway >= 0 AND day BETWEEN 1 AND 69
+    WHEN 4 THEN xway >= 0 AND sinit BETWEEN 0 AND 99 AND send BETWEEN 0 AND 99
+        AND dow BETWEEN 1 AND 7 AND tod BETWEEN 1 AND 1440 END"""
+# A row's place in the input: its file, then its place in the file.
+FILE_BITS = 54
+# Blocks of a flat file are longer than 2^20 bytes, and have fewer than 2^33 lines.
+BLOCK_BITS, LINE_BITS = 20, 33
+
+
+@dataclass(frozen=True)
+class Input:
+    """The rows that count, and how many there are by second."""
+
+    reports: Frame  # time, vid, spd, xway, lane, dir, seg, pos, place
+    requests: Frame  # type, time, vid, xway, qid, sinit, send, dow, tod, day
+    rows: int
+    bad_rows: int  # cannot be parsed, of unknown type, or outside their domains
+    last_second: int
+    rows_by_second: dict[int, int]
+
+
+def input_files(path: Path) -> list[Path]:
+    """The files that an input means: itself, or the expressways of a generated directory."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if path.is_file():
+        return [path]
+    parameters = read_manifest(path).get("parameters", {})
+    form = parameters.get("format")
+    found = sorted((path / "traffic").glob(f"xway-*.{form}"))
+    if len(found) != parameters.get("expressways"):
+        raise InputError(
+            f"{path} holds {len(found)} of {parameters.get('expressways')} expressways: "
+            "finish it with `linearroad generate`"
+        )
+    return found
+
+
+def _open_compressed(path: Path) -> BinaryIO:
+    if path.suffix == ".xz":
+        return cast(BinaryIO, lzma.open(path))
+    compression = {".gz": "gzip", ".zst": "zstd"}[path.suffix]
+    return cast(BinaryIO, pa.input_stream(path, compression=compression))
+
+
+def unpacked(shop: Workshop, path: Path, number: int) -> Path:
+    """A flat file as Spark can divide it: without compression, and with no CR at its very end.
+
+    A CR counts as part of the line's end only before a newline. Spark does not tell whether one
+    followed, so a file that ends in a CR gets a letter after it, which is as little an integer.
+    """
+    target = shop.folder / f"flat-{number}"
+    try:
+        if path.suffix in (".gz", ".zst", ".xz"):
+            with _open_compressed(path) as packed, target.open("wb") as plain:
+                shutil.copyfileobj(packed, plain, 1 << 22)
+        with (target if target.exists() else path).open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(file.tell() - 1, 0))
+            bare_return = file.read() == b"\r"
+        if bare_return:
+            if not target.exists():
+                shutil.copyfile(path, target)
+            with target.open("ab") as file:
+                file.write(b"x")
+    except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read to its end: {error}") from error
+    return target if target.exists() else path
+
+
+def lines(shop: Workshop, path: Path) -> Frame:
+    """The lines of a flat file, and their order: `line` without its end, `place`."""
+    return (
+        shop.spark.read.option("lineSep", "\n")
+        .text(str(path))
+        .selectExpr(
+            r"regexp_replace(value, '\\r\\z', '') AS line",
+            f"shiftleft(shiftright(_metadata.file_block_start, {BLOCK_BITS}), {LINE_BITS + 1})"
+            f" + (monotonically_increasing_id() & {(1 << LINE_BITS) - 1}L) AS place",
+        )
+    )
+
+
+def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
+    """Fifteen integers a line; a line that is none has no type."""
+    fields = lines(shop, unpacked(shop, path, number)).selectExpr(
+        r"IF(rlike(line, '\\A-?[0-9]+(,-?[0-9]+){14}\\z'), split(line, ',', -1), NULL) AS field",
+        "place",
+    )
+    numbers = fields.selectExpr(
+        *(f"try_cast(field[{i}] AS int) AS {name}" for i, name in enumerate(COLUMNS)), "place"
+    )
+    whole = " AND ".join(f"{name} IS NOT NULL" for name in COLUMNS)
+    told = [f"IF({whole}, {name}, NULL) AS {name}" for name in COLUMNS]
+    return shop.store(numbers.selectExpr(*told, "place"), f"rows-{number}")
+
+
+def _of_parquet(shop: Workshop, path: Path) -> Frame:
+    try:
+        schema = pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} is not a Parquet file: {error}") from error
+    kinds = {name.lower(): schema.field(name).type for name in schema.names}
+    for name in COLUMNS:
+        if name not in kinds:
+            raise InputError(f"{path} has no column {name!r}")
+        if not pa.types.is_integer(kinds[name]):
+            raise InputError(f"{path}: column {name!r} is {kinds[name]}, not int32")
+    whole = [f"try_cast({name} AS int) AS {name}" for name in COLUMNS]
+    return shop.spark.read.parquet(str(path)).selectExpr(*whole, "_metadata.row_index AS place")
+
+
+def _read(shop: Workshop, path: Path, number: int) -> Frame:
+    flat = path.suffix != ".parquet"
+    frame = _of_flat(shop, path, number) if flat else _of_parquet(shop, path)
+    return frame.selectExpr(
+        *COLUMNS, f"place + shiftleft({number}L, {FILE_BITS}) AS place", f"{number} AS file"
+    )
+
+
+def _seconds(shop: Workshop, rows: Frame) -> Frame:
+    """Per file and second: how many rows, and from where on a row of it would be out of order.
+
+    That is the first place of any greater Time. Rows outside their domains have no second.
+    """
+    return shop.table(
+        f"""
+        SELECT *, min(first) OVER (PARTITION BY file, time IS NULL ORDER BY time DESC
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS overtaken
+        FROM (SELECT file, IF(({REPORT}) OR ({REQUEST}), time, NULL) AS time,
+                     count(*) AS counted, min(place) AS first, max(place) AS last
+              FROM {{rows}} GROUP BY 1, 2)
+        """,
+        rows=rows,
+    )
+
+
+def _in_order(shop: Workshop, rows: Frame, seconds: Frame) -> Frame:
+    return shop.table(
+        """
+        SELECT /*+ BROADCAST(late) */ rows.* FROM {rows} AS rows
+        LEFT ANTI JOIN (SELECT * FROM {seconds} WHERE last > overtaken) AS late
+        ON rows.file = late.file AND rows.time = late.time AND rows.place > late.overtaken
+        """,
+        rows=rows,
+        seconds=seconds,
+    )
+
+
+def read_input(shop: Workshop, path: Path, before: int | None) -> Input:
+    """The rows of an input that count, of the seconds before `before`."""
+    files = [_read(shop, file, number) for number, file in enumerate(input_files(path))]
+    rows = reduce(lambda one, other: one.unionAll(other), files)
+    if before is not None:
+        rows = rows.where(f"time IS NULL OR time < {before}")
+    seconds = shop.keep(_seconds(shop, rows))
+    counts = shop.rows(seconds)
+    if any(second["time"] is not None and _overtaken(second) for second in counts):
+        rows = _in_order(shop, rows, seconds)
+    rate: dict[int, int] = {}
+    for second in counts:
+        if second["time"] is not None:
+            rate[second["time"]] = rate.get(second["time"], 0) + second["counted"]
+    wanted = ("type", "time", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day")
+    return Input(
+        reports=rows.where(REPORT).select(*COLUMNS[1:9], "place"),
+        requests=shop.keep(rows.where(REQUEST).select(*wanted)),
+        rows=sum(rate.values()),
+        bad_rows=sum(second["counted"] for second in counts if second["time"] is None),
+        last_second=max(rate, default=0),
+        rows_by_second=rate,
+    )
+
+
+def _overtaken(second: dict[str, Any]) -> bool:
+    return second["overtaken"] is not None and second["last"] > second["overtaken"]

@@ -1,0 +1,83 @@
+"""Spark SQL over data frames: the language in which the rules are written down here."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from linearroad.spark import attempt
+
+__all__ = ["Frame", "Workshop", "workshop"]
+
+#: A pyspark DataFrame; pyspark itself is imported by `linearroad.spark` alone.
+Frame = Any
+
+# Rules are written for the usual meaning of a failed cast and of an index: an error, not a null.
+SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    # Partitions are many and small at first; adaptive execution joins those that stay small.
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "48m",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.files.maxPartitionBytes": "32m",
+}
+
+
+class Workshop:
+    """A session, a folder for what is only needed meanwhile, and tables kept in memory."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self._kept: list[Frame] = []
+
+    def table(self, text: str, **frames: Frame) -> Frame:
+        """The table that a query defines; `{name}` stands for the frame of that name."""
+        return self.spark.sql(text, **frames)
+
+    def keep(self, frame: Frame) -> Frame:
+        """A table that several others are made from; in memory, or on disk where it is large."""
+        kept = frame.persist()
+        self._kept.append(kept)
+        return kept
+
+    def store(self, frame: Frame, name: str) -> Frame:
+        """A table worked out now and read back from disk, so that nobody works it out again."""
+        place = str(self.folder / name)
+        attempt(lambda: frame.write.mode("overwrite").parquet(place))
+        return self.spark.read.parquet(place)
+
+    def rows(self, frame: Frame) -> list[dict[str, Any]]:
+        """A small table, here."""
+        return [row.asDict(recursive=True) for row in attempt(frame.collect)]
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
+
+
+@contextmanager
+def workshop(spark: Any, beside: Path) -> Iterator[Workshop]:
+    """A workshop below `beside`, where all workers can reach it; nothing of it stays."""
+    before = {name: spark.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    folder = Path(tempfile.mkdtemp(prefix=".validation-", dir=beside))
+    shop = Workshop(spark, folder)
+    try:
+        yield shop
+    finally:
+        shop.forget()
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
