@@ -39,6 +39,9 @@ FEET_A_SEGMENT = 5280
 #: What a report does, as bits: sends a notification, leaves a segment behind, starts a trip.
 TRIGGER, CROSSED, FIRST = 1, 2, 4
 
+#: Instead of a place: what is kept of trips is kept by their numbers.
+BY_TRIP = -1
+
 #: Never a minute of the stream.
 NO_MINUTE = -(2**40)
 

@@ -11,12 +11,13 @@ from linearroad.queries.history import History
 from linearroad.queries.layout import INPUT_COLUMNS
 from linearroad.queries.operators.accidents import accidents
 from linearroad.queries.operators.accounts import accounts
+from linearroad.queries.operators.batches import PERIOD
 from linearroad.queries.operators.brandeis import later_charges, visits
 from linearroad.queries.operators.check import check
 from linearroad.queries.operators.requests import expenditure, travel_time
 from linearroad.queries.operators.statistics import statistics
 from linearroad.queries.operators.tolls import tolls
-from linearroad.queries.operators.vehicles import PERIOD, vehicles
+from linearroad.queries.operators.vehicles import vehicles
 from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
 
 __all__ = ["RAW", "RULES", "Network", "Shard", "build", "build_shard", "settle"]

@@ -76,29 +76,41 @@ def write_query(out, row, stream, trip, second, expressways):
 
 
 @njit(cache=True)
+def write_report(out, row, word, time, vid, xway):
+    """A position report."""
+    pos = word & 0xFFFFF
+    out[TYPE, row] = 0
+    out[TIME, row] = time
+    out[VID, row] = vid
+    out[SPD, row] = (word >> 20) & 0x7F
+    out[XWAY, row] = xway
+    out[LANE, row] = (word >> 27) & 0x7
+    out[DIR, row] = (word >> 30) & 1
+    out[SEG, row] = pos // SEGMENT_FT
+    out[POS, row] = pos
+    for column in range(QID, DAY + 1):
+        out[column, row] = -1
+
+
+@njit(cache=True)
 def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, expressways, qid):
-    """Rows of the seconds from `begin`; Time counts from `cut`. Returns rows, and the next QID."""
+    """Rows of the seconds from `begin`; Time counts from `cut`. Returns rows, and the next QID.
+
+    A second's reports come in the order of their vehicles, as 30 seconds before, so that readers
+    can go through both side by side; then its queries.
+    """
     stream = mix(key, SALT_QUERY)
     row = 0
-    report = 0
+    first = 0
     for i in range(rows_by_second.shape[0]):
-        second = begin + i
-        for _ in range(rows_by_second[i]):
-            trip, word = packed[report, 0], packed[report, 1]
-            report += 1
-            pos = word & 0xFFFFF
-            out[TYPE, row] = 0
-            out[TIME, row] = second - cut
-            out[VID, row] = vids[trip]
-            out[SPD, row] = (word >> 20) & 0x7F
-            out[XWAY, row] = xway
-            out[LANE, row] = (word >> 27) & 0x7
-            out[DIR, row] = (word >> 30) & 1
-            out[SEG, row] = pos // SEGMENT_FT
-            out[POS, row] = pos
-            for column in range(QID, DAY + 1):
-                out[column, row] = -1
+        second, last = begin + i, first + rows_by_second[i]
+        order = first + np.argsort(vids[packed[first:last, 0]])
+        for report in order:
+            vid = vids[packed[report, 0]]
+            write_report(out, row, packed[report, 1], second - cut, vid, xway)
             row += 1
+        for report in order:
+            trip = packed[report, 0]
             if asks(stream, trip, second):
                 for column in range(DAY + 1):
                     out[column, row] = -1
@@ -109,4 +121,5 @@ def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, express
                 write_query(out, row, stream, trip, second, expressways)
                 qid += 1
                 row += 1
+        first = last
     return row, qid

@@ -108,8 +108,8 @@ def stand(heads, nodes, number, place, vid, until, time):
     out=column("int64"),
 )
 def accidents(
-    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, by_second, state,
-    out,
+    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible,
+    by_second, state, out,
 ):  # fmt: skip
     """Marks minutes in which two vehicles stand at one place.
 

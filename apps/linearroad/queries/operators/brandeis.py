@@ -51,7 +51,8 @@ def larger(keys, first, second):
     out=column("int16"),
 )
 def visits(
-    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, state, out
+    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, state,
+    out,
 ):  # fmt: skip
     """Flags that trigger at the first report, lane 4 aside, of a vehicle from a segment.
 

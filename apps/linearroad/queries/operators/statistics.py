@@ -69,8 +69,8 @@ def latest_average(history, weight, size, key, by_report, none, half):
     out={"lav": column("int32"), "cars": column("int32")},
 )
 def statistics(
-    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, by_report, none,
-    half, state, out,
+    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible,
+    by_report, none, half, state, out,
 ):  # fmt: skip
     """Averages and vehicles of each segment and minute; both tables when the minute turns.
 

@@ -6,7 +6,15 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import CROSSED, FIRST, NO_MINUTE, SEGMENTS, TRIGGER, column
+from linearroad.queries.layout import (
+    BY_TRIP,
+    CROSSED,
+    FIRST,
+    NO_MINUTE,
+    SEGMENTS,
+    TRIGGER,
+    column,
+)
 
 __all__ = ["tolls"]
 
@@ -45,7 +53,6 @@ def accident_ahead(last, before, key, minute):
         "last": np.full(200, NO_MINUTE, np.int64),
         "before": np.full(200, NO_MINUTE, np.int64),
         "quoted": np.zeros(1024, np.int64),
-        "none": np.array([0], np.int64),
     },
     out={
         "time": int,
@@ -59,12 +66,13 @@ def accident_ahead(last, before, key, minute):
     },
 )
 def tolls(
-    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, lav, cars, marks,
-    no_lav, state, out,
+    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, lav,
+    cars, marks, no_lav, state, out,
 ):  # fmt: skip
     """At every trigger one notification; alerts near accidents; charges for segments left behind.
 
-    `quoted` holds, for every trip, the toll of the segment that it is in.
+    `quoted` holds, for every trip, the toll of the segment that it is in, at the place of its last
+    report, or (`kept_at` is BY_TRIP) at its number.
     """
     n = len(vid)
     lavs, counts, last, before = state.lav, state.cars, state.last, state.before
@@ -81,8 +89,8 @@ def tolls(
         last, before = xs.grow(last, new), xs.grow(before, new)
         lavs[size:], counts[size:] = no_lav, 0
         last[size:], before[size:] = NO_MINUTE, NO_MINUTE
-    if trips > len(quoted):
-        quoted = xs.grow(quoted, max(trips, 2 * len(quoted)))
+    if linked > len(quoted):
+        quoted = xs.grow(quoted, max(linked, len(quoted) * 9 // 8))
     if len(lav) > 0:
         lavs[: len(lav)], counts[: len(lav)] = lav, cars
         lavs[len(lav) :], counts[len(lav) :] = no_lav, 0
@@ -95,26 +103,28 @@ def tolls(
     charge_vid = np.empty(n, np.int32)
     minute = time // 60
     for i in range(n):
-        flag = flags[i]
-        if flag & (CROSSED | FIRST | TRIGGER) == 0:
-            continue
-        if flag & CROSSED and quoted[trip[i]] > 0:
-            charge_vid[charged], charge[charged] = vid[i], quoted[trip[i]]
+        flag, quote = flags[i], np.int64(0)
+        if link[i] >= 0:
+            quote = quoted[link[i]]
+        if flag & CROSSED and quote > 0:
+            charge_vid[charged], charge[charged] = vid[i], quote
             charged += 1
-        quote = 0
+        if flag & (CROSSED | FIRST):
+            quote = 0
         if flag & TRIGGER:
-            k = key[i]
+            k, toll_here = key[i], np.int64(0)
             accident = accident_ahead(last, before, k, minute - 1)
             if accident >= 0:
                 alert_vid[alerted], alert_seg[alerted] = vid[i], accident
                 alerted += 1
             elif lavs[k] < FREE_SPEED and counts[k] > FREE_CARS:
                 over = np.int64(counts[k] - FREE_CARS)
-                quote = 2 * over * over
-            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], quote
+                toll_here = 2 * over * over
+            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_here
             told += 1
-        if flag & (CROSSED | FIRST):
-            quoted[trip[i]] = quote
+            if flag & (CROSSED | FIRST):
+                quote = toll_here
+        quoted[link[i] if kept_at == BY_TRIP else kept_at + i] = quote
     out.emit_at(
         0, time, toll_vid[:told], toll_lav[:told], toll[:told], alert_vid[:alerted],
         alert_seg[:alerted], charge_vid[:charged], charge[:charged],

@@ -1,10 +1,9 @@
 """The vehicles on the road: who reported when, and what each report means.
 
-Vehicles report every 30 seconds, so the batch of 30 seconds ago holds the same vehicles. That
-batch *is* the state: a ring of the last 64 seconds' reports, each second with a small hash table
-of its own. A report finds its predecessor in one table that fits the cache, and nothing has to be
-kept for vehicles that have left. A report that has no predecessor there (a new trip, or traffic
-that is not regular) looks through the seconds since, and since the minute began.
+Vehicles report every 30 seconds, so the batch of 30 seconds ago holds the same vehicles. Those
+batches *are* the state (`batches`): a report finds its predecessor by going through the old batch
+as it goes through the new one, and nothing has to be kept for vehicles that have left. What is not
+regular, and the first report of every trip, goes a longer way (`ontheroad`).
 
 Per report this yields what the operators behind need: its segment, whether it starts a trip,
 crosses into another segment and triggers a notification, and what it adds to its segment's
@@ -25,223 +24,79 @@ from linearroad.queries.layout import (
     TRIGGER,
     column,
 )  # fmt: skip
+from linearroad.queries.operators.batches import (
+    PERIOD,
+    REPORT,
+    RING,
+    ROAD_KEYS,
+    find,
+    free_place,
+    whose,
+    with_room,
+)
+from linearroad.queries.operators.ontheroad import (
+    SUM,
+    add_speed,
+    forget,
+    known_phase,
+    larger_minute,
+    larger_road,
+    set_phase,
+)
+from linearroad.queries.operators.roads import add_xway, slot_of
 
-__all__ = ["PERIOD", "VEHICLE_OUT", "vehicles"]
+__all__ = ["VEHICLE_OUT", "vehicles"]
 
-RING = 64  # seconds; more than a minute, a power of two
-PERIOD = 30  # seconds between two reports of a trip
 STOPPED_AFTER = 4  # equal reports
+NEVER = -(2**40)
 
-REPORT = np.dtype(
-    [
-        ("vid", "i4"), ("slot", "i4"), ("pos", "i4"), ("key", "i4"), ("time", "i8"), ("sum", "i8"),
-        ("reports", "i4"), ("trip", "i4"), ("link", "i8"), ("lane", "i1"), ("equal", "i1"),
-        ("taken", "i1"),
-    ],
-    align=True,
-)  # fmt: skip
+#: A report's `bits`: position, lane, how many equal reports (up to 4), whether this minute's
+#: speeds are in the minute's sums, and what became of it: the next report of its trip came
+#: (GOES_ON), or another one, or none (OVER).
+LANE_AT, EQUAL_AT, SUMMED_AT, FATE_AT = 20, 23, 26, 27
+POSITION, SMALL = (1 << LANE_AT) - 1, 7
+GOES_ON, OVER = 1, 2
 
-#: count: how many reports ever; expired: the last second whose leftovers have been dealt with;
-#: slots: how many expressways; trips: how many trip numbers are in use; free: how many are free.
-COUNT, EXPIRED, SLOTS, TRIPS, FREE = range(5)
+#: slots: how many expressways; road: how many vehicles are on it; sums: how many this minute;
+#: minute: which one.
+SLOTS, ROAD, SUMS, MINUTE = range(4)
+
+#: Instead of where the last report is: a trip starts; a second report of one second.
+NEW, TWICE = -1, -2
 
 STATE = {
-    "number": np.array([0, -1, 0, 0, 0], np.int64),
-    "report": np.zeros(1 << 12, REPORT),
-    "table": np.zeros(RING * 64, np.int32),
+    "number": np.array([0, 0, 0, NEVER], np.int64),
+    "report": np.zeros(1 << 10, REPORT),
     "base": np.zeros(RING, np.int64),
     "count": np.zeros(RING, np.int64),
-    "second": np.full(RING, -(2**40), np.int64),
+    "second": np.full(RING, NEVER, np.int64),
+    "ascending": np.zeros(RING, np.int8),
+    "built": np.zeros(RING, np.int8),
+    "table": np.zeros(RING * 16, np.int32),
+    "road_vid": np.full(1 << 10, -1, np.int32),
+    "road_phase": np.zeros(1 << 10, np.int32),
+    "sum": np.zeros(64, SUM),
     "xway_key": np.full(16, -1, np.int64),
     "xway_slot": np.zeros(16, np.int64),
-    "free": np.zeros(64, np.int32),
 }
 
-#: What comes out, a row a report; `flags` has the lane in its upper bits; `event` has three int64
-#: a row (place, VID, until when it stands there), `reject` two. `trips` is one more than the
-#: largest trip number.
+#: What comes out, a row a report; `flags` has the lane in its upper bits; `link` is where the
+#: trip's last report was kept and `kept_at` where the first of these is (`linked`: how many places
+#: there are); `event` has three int64 a row (place, VID, until when it stands there), `reject` two.
 VEHICLE_OUT = {
     "time": int,
     "vid": column("int32"),
     "key": column("int32"),
-    "trip": column("int32"),
+    "link": column("int32"),
     "flags": column("int16"),
     "fresh": column("int8"),
     "gain": column("float64"),
     "event": column("int64"),
     "reject": column("int64"),
-    "trips": int,
+    "kept_at": int,
+    "linked": int,
     "implausible": int,
 }
-
-
-@numba.njit(inline="always")
-def spread(vid, slot, mask):
-    """Where a vehicle of an expressway hashes to."""
-    return (((vid + (slot << 33)) * -7046029254386353131) >> 33) & mask
-
-
-@numba.njit
-def slot_of(keys, slots, xway):
-    """The slot of an expressway, or -1 where it has none yet."""
-    mask = len(keys) - 1
-    at = (xway * 2654435761 >> 8) & mask
-    while keys[at] != -1:
-        if keys[at] == xway:
-            return slots[at]
-        at = (at + 1) & mask
-    return -1
-
-
-@numba.njit
-def put_slot(keys, slots, xway, slot):
-    """Enter an expressway that is not there."""
-    mask = len(keys) - 1
-    at = (xway * 2654435761 >> 8) & mask
-    while keys[at] != -1:
-        at = (at + 1) & mask
-    keys[at], slots[at] = xway, slot
-
-
-@numba.njit
-def add_xway(keys, slots, slot, xway):
-    """Give an expressway a slot; the table, at most half full, as it is now."""
-    size = len(keys)
-    if 2 * (slot + 1) > size:
-        old_keys, old_slots = keys.copy(), slots.copy()
-        keys, slots = xs.grow(keys, 2 * size), xs.grow(slots, 2 * size)
-        keys[:] = -1
-        for i in range(size):
-            if old_keys[i] != -1:
-                put_slot(keys, slots, old_keys[i], old_slots[i])
-    put_slot(keys, slots, xway, slot)
-    return keys, slots
-
-
-@numba.njit
-def larger_ring(reports, oldest, end):
-    """The ring of reports twice as long, every report where its number says."""
-    size = len(reports)
-    reports = xs.grow(reports, 2 * size)
-    for number in range(oldest, end):
-        now = number & (2 * size - 1)
-        if now >= size:
-            reports[now] = reports[number & (size - 1)]
-    return reports
-
-
-@numba.njit
-def larger_tables(table, reports, base, count, needed):
-    """Tables with room for `needed` reports a second, filled again."""
-    size = len(table) // RING
-    while size < 2 * needed:
-        size *= 2
-    table = xs.grow(table, RING * size)
-    table[:] = 0
-    for s in range(RING):
-        for k in range(count[s]):
-            report = reports[(base[s] + k) & (len(reports) - 1)]
-            at = spread(report.vid, report.slot, size - 1)
-            while table[s * size + at] != 0:
-                at = (at + 1) & (size - 1)
-            table[s * size + at] = k + 1
-    return table
-
-
-@numba.njit
-def find(table, reports, base, s, vid, slot):
-    """The number of the vehicle's report in second `s` of the ring, or -1."""
-    size = len(table) // RING
-    mask = len(reports) - 1
-    at = spread(vid, slot, size - 1)
-    while table[s * size + at] != 0:
-        number = base[s] + table[s * size + at] - 1
-        report = reports[number & mask]
-        if report.vid == vid and report.slot == slot:
-            return number
-        at = (at + 1) & (size - 1)
-    return -1
-
-
-@numba.njit
-def find_since(table, reports, base, second, time, since, vid, slot):
-    """The vehicle's latest report from second `since` to before `time`, or -1."""
-    for earlier in range(time - 1, since - 1, -1):
-        s = earlier & (RING - 1)
-        if second[s] == earlier:
-            number = find(table, reports, base, s, vid, slot)
-            if number >= 0:
-                return number
-    return -1
-
-
-@numba.njit
-def give_back(free, number, trip):
-    """Put a trip number on the free list, which is returned as it is now."""
-    if number[FREE] == len(free):
-        free = xs.grow(free, 2 * len(free))
-    free[number[FREE]] = trip
-    number[FREE] += 1
-    return free
-
-
-@numba.njit
-def free_leftovers(state, reports, free, time):
-    """Trips whose vehicle did not report again within 30 seconds are over: free their numbers.
-
-    Clears the seconds that are out of reach and returns the oldest report that is not.
-    """
-    number, base, count, second = state.number, state.base, state.count, state.second
-    oldest = number[COUNT]
-    for s in range(RING):
-        if second[s] > number[EXPIRED] and second[s] < time - PERIOD:
-            for k in range(count[s]):
-                report = reports[(base[s] + k) & (len(reports) - 1)]
-                if report.taken == 0:
-                    report.taken = 1
-                    free = give_back(free, number, report.trip)
-        if second[s] <= time - RING:
-            count[s] = 0
-        else:
-            oldest = min(oldest, base[s])
-    number[EXPIRED] = max(number[EXPIRED], time - PERIOD - 1)
-    return free, oldest
-
-
-@numba.njit
-def begin_second(state, time, rows):
-    """Make room for a second's reports; the ring, the tables and the free list as they are now."""
-    number, base, count, second = state.number, state.base, state.count, state.second
-    reports, table = state.report, state.table
-    free, oldest = free_leftovers(state, reports, state.free, time)
-    while number[COUNT] + rows - oldest > len(reports):
-        reports = larger_ring(reports, oldest, number[COUNT])
-    s, size = time & (RING - 1), len(table) // RING
-    if second[s] != time:
-        second[s], base[s], count[s] = time, number[COUNT], 0
-        table[s * size : (s + 1) * size] = 0
-    if 2 * (count[s] + rows) > size:
-        table = larger_tables(table, reports, base, count, count[s] + rows)
-    return reports, table, free
-
-
-@numba.njit
-def average_gain(reports, mask, report, earlier, spd):
-    """What a report adds to the sum of its segment's vehicle averages; whether it is a new vehicle.
-
-    Follows the vehicle's reports of this minute back to the last one from the same segment.
-    """
-    report.link = earlier
-    while earlier >= 0:
-        other = reports[earlier & mask]
-        if other.key == report.key:
-            report.sum = other.sum + spd
-            report.reports = other.reports + 1
-            return report.sum / report.reports - other.sum / other.reports, 0
-        earlier = other.link
-    report.sum = spd
-    report.reports = 1
-    return float(spd), 1
 
 
 @numba.njit(inline="always")
@@ -252,12 +107,236 @@ def place_of(key, lane, pos):
 
 @numba.njit
 def note(events, happened, place, vid, until):
-    """Add an event; the events as they are now."""
-    if 3 * happened == len(events):
-        events = np.concatenate((events, np.empty_like(events)))
+    """Add an event; there is room for it."""
     events[3 * happened], events[3 * happened + 1] = place, vid
     events[3 * happened + 2] = until
-    return events
+    return happened + 1
+
+
+@numba.njit
+def roomy(sums, number, more):
+    """The minute's sums with room for `more`."""
+    while 2 * (number[SUMS] + more) > len(sums):
+        sums = larger_minute(sums)
+    return sums
+
+
+@numba.njit
+def summed(sums, number, report):
+    """Enter what a report, and the one before it, say of this minute, unless that was done."""
+    if (report.bits >> SUMMED_AT) & 1:
+        return
+    number[SUMS] += add_speed(sums, report.vid, report.key, report.spd)[1]
+    if report.key2 >= 0:
+        number[SUMS] += add_speed(sums, report.vid, report.key2, report.spd2)[1]
+
+
+@numba.njit
+def over(batch, road_vids, road_phases, number, sums, this_minute):
+    """Trips whose vehicle did not report again are over; the minute's sums as they are now."""
+    gone = 0
+    for k in range(len(batch)):
+        gone += batch[k].bits >> FATE_AT == 0
+    if this_minute:
+        sums = roomy(sums, number, 2 * gone)
+    for k in range(len(batch) if gone > 0 else 0):
+        report = batch[k]
+        if report.bits >> FATE_AT == 0:
+            forget(road_vids, road_phases, report.vid, report.key // ROAD_KEYS)
+            number[ROAD] -= 1
+            if this_minute:
+                summed(sums, number, report)
+    return sums
+
+
+@numba.njit
+def begin_second(state, time):
+    """Let go of what is out of reach; the minute's sums as they are now."""
+    number, sums = state.number, state.sum
+    if time // 60 != number[MINUTE]:
+        number[MINUTE], number[SUMS] = time // 60, 0
+        for i in range(len(sums)):
+            sums[i].reports = 0
+    for s in range(RING):
+        if NEVER < state.second[s] < time - PERIOD:
+            batch = state.report[state.base[s] : state.base[s] + state.count[s]]
+            this_minute = state.second[s] >= time - time % 60
+            sums = over(batch, state.road_vid, state.road_phase, number, sums, this_minute)
+            state.count[s], state.second[s] = 0, NEVER
+    return sums
+
+
+@numba.njit
+def room_for(state, time, rows):
+    """A place for this second's reports; the reports as they are now."""
+    s, reports = time & (RING - 1), state.report
+    at = free_place(state.base, state.count, len(reports), rows)
+    if at < 0:
+        at = len(reports)
+        reports = xs.grow(reports, at + max(rows, at // 8))
+    state.second[s], state.base[s], state.count[s], state.built[s] = time, at, 0, 0
+    return reports
+
+
+@numba.njit
+def vehicle_numbers(state, vid, xway):
+    """Who reports, as `whose` says it, and whether they come in ascending order."""
+    number, keys, slots = state.number, state.xway_key, state.xway_slot
+    numbers, ascending, begin = np.empty(len(vid), np.int64), True, 0
+    last = np.int64(-1)
+    while begin < len(vid):
+        this = np.int64(xway[begin])
+        slot = slot_of(keys, slots, this)
+        if slot < 0:
+            slot = number[SLOTS]
+            keys, slots = add_xway(keys, slots, slot, this)
+            number[SLOTS] = slot + 1
+        at = begin
+        while at < len(vid) and xway[at] == this:
+            numbers[at] = (slot << 32) + vid[at]
+            ascending &= numbers[at] > last
+            last = numbers[at]
+            at += 1
+        begin = at
+    return numbers, ascending
+
+
+@numba.njit
+def merge_join(numbers, reports, begin, end, links):
+    """Predecessors of ascending vehicles in an ascending batch; how many have none."""
+    old, starts = begin, 0
+    for i in range(len(numbers)):
+        me = numbers[i]
+        while old < end and whose(reports[old]) < me:
+            old += 1
+        links[i] = NEW
+        if old < end and whose(reports[old]) == me and reports[old].bits >> FATE_AT == 0:
+            reports[old].bits |= GOES_ON << FATE_AT
+            links[i] = old
+        starts += links[i] == NEW
+    return starts
+
+
+@numba.njit
+def hash_join(numbers, reports, base, count, ascending, built, table, s30, links):
+    """Predecessors of vehicles in any order; how many have none. The second of two is TWICE."""
+    starts = 0
+    for i in range(len(numbers)):
+        old = find(table, built, reports, base, count, ascending, s30, numbers[i])
+        links[i] = NEW
+        if old >= 0:
+            fate = reports[old].bits >> FATE_AT
+            if fate == 0:
+                reports[old].bits |= GOES_ON << FATE_AT
+                links[i] = old
+            elif fate == GOES_ON:
+                links[i] = TWICE
+        starts += links[i] == NEW
+    return starts
+
+
+@numba.njit
+def start_trips(
+    state, reports, table, road_vids, road_phases, sums, time, vid, numbers, links, standing,
+    events,
+):  # fmt: skip
+    """Those that have no predecessor are on the road now; how many events that causes.
+
+    A vehicle that reported less than 30 s ago ends that trip, and its standing still.
+    """
+    number, happened, phase = state.number, 0, time % PERIOD
+    for i in range(len(vid)):
+        if links[i] != NEW:
+            continue
+        slot = numbers[i] >> 32
+        before = known_phase(road_vids, road_phases, vid[i], slot)
+        if before == phase:
+            links[i] = TWICE
+            continue
+        number[ROAD] += set_phase(road_vids, road_phases, vid[i], slot, phase)
+        if before < 0:
+            continue
+        earlier = time - (time - before) % PERIOD
+        place = find(
+            table, state.built, reports, state.base, state.count, state.ascending,
+            earlier & (RING - 1), numbers[i],
+        )  # fmt: skip
+        last = reports[place]
+        if earlier >= time - time % 60:
+            summed(sums, number, last)
+        last.bits |= OVER << FATE_AT
+        if (last.bits >> EQUAL_AT) & SMALL == STOPPED_AFTER and not standing:
+            where = place_of(last.key, (last.bits >> LANE_AT) & SMALL, last.bits & POSITION)
+            happened = note(events, happened, where, np.int64(vid[i]), time)
+    return happened
+
+
+@numba.njit(inline="always")
+def equal_reports(last, key, lane, pos):
+    """How many reports in a row say that a vehicle is where it is; `last` is the one before."""
+    if last.bits & POSITION != pos or (last.bits >> LANE_AT) & SMALL != lane:
+        return 1
+    if last.key // SEGMENTS != key // SEGMENTS:
+        return 1
+    return min(((last.bits >> EQUAL_AT) & SMALL) + 1, STOPPED_AFTER)
+
+
+@numba.njit
+def take_in(
+    reports, here, same_minute, standing, until, number, sums, vid, spd, lane_dir_seg, pos,
+    numbers, links, keys, flags, fresh, gains, events, happened,
+):  # fmt: skip
+    """Keep the reports and say what each of them means; how many events there are now."""
+    for i in range(len(vid)):
+        lane, seg = lane_dir_seg[i] & 7, lane_dir_seg[i] >> 4
+        key = ((numbers[i] >> 32) * 2 + ((lane_dir_seg[i] >> 3) & 1)) * SEGMENTS + seg
+        report, speed = reports[here + i], np.int64(spd[i])
+        counts = speed == 0 if standing else 1 <= lane <= 3
+        equal, is_summed = 1 if counts else 0, 1
+        report.key2 = -1
+        gain, new = np.float64(speed), 1
+        if links[i] == NEW:
+            flag = FIRST | (TRIGGER if lane != 4 else 0)
+        else:
+            last = reports[links[i]]
+            if counts:
+                equal = equal_reports(last, key, lane, pos[i])
+            flag = CROSSED if last.key % SEGMENTS != seg else 0
+            if flag != 0 and lane != 4:
+                flag |= TRIGGER
+            is_summed = 0
+            if same_minute:
+                is_summed = (last.bits >> SUMMED_AT) & 1
+                report.key2, report.spd2 = last.key, last.spd
+                if last.key == key:
+                    gain, new = (last.spd + speed) / 2 - last.spd, 0
+        if is_summed:
+            gain, new = add_speed(sums, vid[i], key, speed)
+            number[SUMS] += new
+        report.vid, report.key, report.spd = vid[i], key, spd[i]
+        report.bits = (
+            pos[i] | (lane << LANE_AT) | (equal << EQUAL_AT) | (is_summed << SUMMED_AT)
+        )
+        if equal == STOPPED_AFTER:
+            where = place_of(key, lane, pos[i])
+            happened = note(events, happened, where, np.int64(vid[i]), until)
+        keys[i], flags[i], fresh[i], gains[i] = key, flag | (lane << 4), new, gain
+    return happened
+
+
+@numba.njit
+def second_reports(links, origin):
+    """Rejects for the reports that are TWICE."""
+    many = 0
+    for i in range(len(links)):
+        many += links[i] == TWICE
+    rejects = np.empty(2 * many, np.int64)
+    at = 0
+    for i in range(len(links) if many else 0):
+        if links[i] == TWICE:
+            rejects[at], rejects[at + 1] = origin[i], SECOND_REPORT
+            at += 2
+    return rejects
 
 
 @xs.kernel(state=STATE, out=VEHICLE_OUT)
@@ -270,100 +349,58 @@ def vehicles(
     Rule set `paper`: `standing` 0, cars stop in lanes 1 to 3 at any speed, and for `lasting` = 30 s
     from each report. `brandeis`: `standing` 1, only reports of speed 0 count, in any lane.
     """
-    n = len(vid)
     number, base, count, second = state.number, state.base, state.count, state.second
-    reports, table, free = begin_second(state, time, n)
-    xway_keys, xway_slots = state.xway_key, state.xway_slot
-    mask, size = len(reports) - 1, len(table) // RING
     s, s30 = time & (RING - 1), (time - PERIOD) & (RING - 1)
-    minute_start = time - time % 60
-    since = min(minute_start, time - PERIOD + 1)
-    keys, trips = np.empty(n, np.int32), np.empty(n, np.int32)
-    flags, fresh = np.empty(n, np.int16), np.empty(n, np.int8)
-    gains, vids = np.empty(n, np.float64), np.empty(n, np.int32)
-    events, happened = np.empty(12, np.int64), 0
-    rejects, refused = np.empty(2, np.int64), 0
-    implausible, kept = 0, 0
-    last_xway, slot = np.int64(-1), np.int64(-1)
+    sums = begin_second(state, time)
+    reports = room_for(state, time, len(vid))
+    numbers, ascending = vehicle_numbers(state, vid, xway)
+    table = state.table
+    links = np.empty(len(vid), np.int32)
+    same_minute = time % 60 >= PERIOD
+    if second[s30] != time - PERIOD:
+        links[:] = NEW
+        starts = len(vid)
+    elif ascending and state.ascending[s30]:
+        starts = merge_join(numbers, reports, base[s30], base[s30] + count[s30], links)
+    else:
+        table = with_room(table, state.built, count)
+        starts = hash_join(
+            numbers, reports, base, count, state.ascending, state.built, table, s30, links
+        )
+    road_vids, road_phases = state.road_vid, state.road_phase
+    while 5 * (number[ROAD] + starts) > 4 * len(road_vids):
+        road_vids, road_phases = larger_road(road_vids, road_phases)
+    sums = roomy(sums, number, 2 * starts)
+    events, happened = np.empty(6 * len(vid), np.int64), 0
+    if starts > 0:
+        table = with_room(table, state.built, count)
+        happened = start_trips(
+            state, reports, table, road_vids, road_phases, sums, time, vid, numbers, links,
+            standing, events,
+        )  # fmt: skip
+    rejects = second_reports(links, origin)
+    vids = vid
+    if len(rejects) > 0:
+        good = links != TWICE
+        vids, spd, lane_dir_seg, pos = vid[good], spd[good], lane_dir_seg[good], pos[good]
+        numbers, links = numbers[good], links[good]
+    n, here = len(vids), base[s]
+    keys, flags = np.empty(n, np.int32), np.empty(n, np.int16)
+    fresh, gains = np.empty(n, np.int8), np.empty(n, np.float64)
+    sums = roomy(sums, number, n if same_minute else starts)
+    happened = take_in(
+        reports, here, same_minute, standing, time + lasting, number, sums, vids, spd,
+        lane_dir_seg, pos, numbers, links, keys, flags, fresh, gains, events, happened,
+    )  # fmt: skip
+    count[s], state.ascending[s] = n, ascending
+    if second[s30] == time - PERIOD:
+        batch = reports[base[s30] : base[s30] + count[s30]]
+        over(batch, road_vids, road_phases, number, sums, same_minute)
+        count[s30], second[s30] = 0, NEVER
+    implausible = 0
     for i in range(n):
-        if xway[i] != last_xway:
-            last_xway = np.int64(xway[i])
-            slot = slot_of(xway_keys, xway_slots, last_xway)
-            if slot < 0:
-                slot = number[SLOTS]
-                xway_keys, xway_slots = add_xway(xway_keys, xway_slots, slot, last_xway)
-                number[SLOTS] = slot + 1
-        me = np.int64(vid[i])
-        at = spread(me, slot, size - 1)
-        twice = False
-        while table[s * size + at] != 0:
-            other = reports[(base[s] + table[s * size + at] - 1) & mask]
-            if other.vid == me and other.slot == slot:
-                twice = True
-                break
-            at = (at + 1) & (size - 1)
-        if twice:
-            if 2 * refused == len(rejects):
-                rejects = np.concatenate((rejects, np.empty_like(rejects)))
-            rejects[2 * refused], rejects[2 * refused + 1] = origin[i], SECOND_REPORT
-            refused += 1
-            continue
-        count[s] += 1
-        table[s * size + at] = count[s]
-        report = reports[number[COUNT] & mask]
-        number[COUNT] += 1
-        lane, seg = lane_dir_seg[i] & 7, lane_dir_seg[i] >> 4
-        key = (slot * 2 + ((lane_dir_seg[i] >> 3) & 1)) * SEGMENTS + seg
-        counts = spd[i] == 0 if standing else 1 <= lane <= 3
-        report.vid, report.slot, report.pos, report.key = me, slot, pos[i], key
-        report.time, report.lane, report.taken = time, lane, 0
-        report.equal = 1 if counts else 0
-        before = -1
-        if second[s30] == time - PERIOD:
-            before = find(table, reports, base, s30, me, slot)
-            if before >= 0 and reports[before & mask].taken != 0:
-                before = -1
-        if before >= 0:
-            last = reports[before & mask]
-            last.taken = 1
-            report.trip = last.trip
-            flag = CROSSED if last.key % SEGMENTS != seg else 0
-            if lane != 4 and flag != 0:
-                flag |= TRIGGER
-            if counts and last.lane == lane and last.pos == pos[i]:
-                if last.key // SEGMENTS == key // SEGMENTS:
-                    report.equal = min(last.equal + 1, STOPPED_AFTER)
-            earlier = before if last.time >= minute_start else -1
-        else:
-            earlier = find_since(table, reports, base, second, time, since, me, slot)
-            if earlier >= 0:
-                last = reports[earlier & mask]
-                if last.taken == 0:  # its trip ends here, and so does its standing still
-                    last.taken = 1
-                    free = give_back(free, number, last.trip)
-                    if last.equal == STOPPED_AFTER and not standing:
-                        place = place_of(last.key, last.lane, last.pos)
-                        events = note(events, happened, place, me, time)
-                        happened += 1
-                if last.time < minute_start:
-                    earlier = -1
-            if number[FREE] > 0:
-                number[FREE] -= 1
-                report.trip = free[number[FREE]]
-            else:
-                report.trip = number[TRIPS]
-                number[TRIPS] += 1
-            flag = FIRST | (TRIGGER if lane != 4 else 0)
-        gains[kept], fresh[kept] = average_gain(reports, mask, report, earlier, np.int64(spd[i]))
-        if report.equal == STOPPED_AFTER:
-            events = note(events, happened, place_of(key, lane, pos[i]), me, time + lasting)
-            happened += 1
-        vids[kept], keys[kept], trips[kept] = me, key, report.trip
-        flags[kept] = flag | (lane << 4)
-        if spd[i] < 0 or spd[i] > 100:
-            implausible += 1
-        kept += 1
+        implausible += (spd[i] < 0) | (spd[i] > 100)
     out.emit_at(
-        0, time, vids[:kept], keys[:kept], trips[:kept], flags[:kept], fresh[:kept], gains[:kept],
-        events[: 3 * happened], rejects[: 2 * refused], number[TRIPS], implausible,
+        0, time, vids, keys, links, flags, fresh, gains, events[: 3 * happened], rejects, here,
+        len(reports), implausible,
     )  # fmt: skip

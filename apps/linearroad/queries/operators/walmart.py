@@ -12,6 +12,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import (
+    BY_TRIP,
     CROSSED,
     FIRST,
     NO_MINUTE,
@@ -21,13 +22,12 @@ from linearroad.queries.layout import (
     column,
 )  # fmt: skip
 from linearroad.queries.operators.accidents import bucket, marked, segment_key
+from linearroad.queries.operators.roads import add_xway, slot_of
 from linearroad.queries.operators.vehicles import (
     STOPPED_AFTER,
     VEHICLE_OUT,
-    add_xway,
     note,
     place_of,
-    slot_of,
 )  # fmt: skip
 
 __all__ = ["accidents_walmart", "vehicles_walmart"]
@@ -105,7 +105,7 @@ def vehicles_walmart(
     keys, trips = np.empty(n, np.int32), np.empty(n, np.int32)
     flags, fresh = np.empty(n, np.int16), np.empty(n, np.int8)
     gains, vids = np.empty(n, np.float64), np.empty(n, np.int32)
-    events, happened = np.empty(12, np.int64), 0
+    events, happened = np.empty(6 * n, np.int64), 0
     rejects, refused = np.empty(2, np.int64), 0
     implausible, kept = 0, 0
     for i in range(n):
@@ -142,20 +142,17 @@ def vehicles_walmart(
         if new or (lane == 0 and time - record.last > GAP):
             flag = FIRST
             if not new and record.equal == STOPPED_AFTER:
-                events = note(events, happened, old_place, np.int64(vid[i]), FOR_EVER)
-                happened += 1
+                happened = note(events, happened, old_place, np.int64(vid[i]), FOR_EVER)
             record.equal = 1
         else:
             flag = CROSSED if record.seg != seg else 0
             if record.lane == lane and record.pos == pos[i]:
                 if record.equal == STOPPED_AFTER - 1:
-                    events = note(events, happened, place, np.int64(vid[i]), STANDS)
-                    happened += 1
+                    happened = note(events, happened, place, np.int64(vid[i]), STANDS)
                 record.equal = min(record.equal + 1, STOPPED_AFTER)
             else:
                 if record.equal == STOPPED_AFTER:
-                    events = note(events, happened, old_place, np.int64(vid[i]), MOVED)
-                    happened += 1
+                    happened = note(events, happened, old_place, np.int64(vid[i]), MOVED)
                 record.equal = 1
         if lane != 4 and flag != 0:
             flag |= TRIGGER
@@ -167,7 +164,7 @@ def vehicles_walmart(
         kept += 1
     out.emit_at(
         0, time, vids[:kept], keys[:kept], trips[:kept], flags[:kept], fresh[:kept], gains[:kept],
-        events[: 3 * happened], rejects[: 2 * refused], number[VEHICLES], implausible,
+        events[: 3 * happened], rejects[: 2 * refused], BY_TRIP, number[VEHICLES], implausible,
     )  # fmt: skip
 
 
@@ -231,7 +228,8 @@ def first_accident(accidents, count, key, place, time):
     out=column("int64"),
 )
 def accidents_walmart(
-    time, vid, key, trip, flags, fresh, gain, event, reject, trips, implausible, state, out
+    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, state,
+    out,
 ):  # fmt: skip
     """Marks the minutes of first accidents, once each minute is over and nobody has moved in it."""
     number, heads, nodes, accidents = state.number, state.heads, state.nodes, state.accident
