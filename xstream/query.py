@@ -207,13 +207,15 @@ class Query:
         slice_us: float | None = None,
         progress: bool | Callable[[Run], None] = False,
         stop: threading.Event | None = None,
+        profile: bool = False,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
         `scheduler` is fifo, fifo-slice (with `slice_us`), rtc or df. `tuple_burst` is rate
         control: at most so many tuples from each source, then everything runs to completion, then
         again; None lets everything in that has arrived. Setting `stop` from another thread, or
-        Ctrl-C, ends the run with the results so far.
+        Ctrl-C, ends the run with the results so far. With `profile`, every tuple is timed and
+        `run.costs` says what each operator made the memory manager do; the run takes longer.
         """
         from xstream.run import Run
         from xstream.sched import scheduler as scheduler_named
@@ -225,7 +227,7 @@ class Query:
                 f"tuple_burst is a positive number of tuples or None, not {tuple_burst}"
             )
         manager = memory_manager(memory) if isinstance(memory, str) else memory
-        run = Run(self, scheduler_named(scheduler, slice_us), manager, tuple_burst)
+        run = Run(self, scheduler_named(scheduler, slice_us), manager, tuple_burst, profile)
         run.execute(progress=progress, stop=stop)
         return run
 

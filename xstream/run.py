@@ -20,9 +20,9 @@ from xstream.ops.basic import Collect, Count
 from xstream.ops.native import NativePlan, describe_tuple, read_slots
 from xstream.query import Node, Query, SinkRef
 from xstream.sched import Scheduler
-from xstream.sigseg import MemoryManager, MemoryStats
+from xstream.sigseg import REASONS, MemoryManager, MemoryStats
 
-__all__ = ["Counted", "OperatorStats", "Run"]
+__all__ = ["Counted", "OperatorCost", "OperatorStats", "Run"]
 
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
@@ -47,6 +47,22 @@ class OperatorStats:
     queue_peak_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorCost:
+    """What one operator made the memory manager do, in a profiled run.
+
+    `copied_for` are bytes by reason, as in `MemoryStats`. Handing a tuple over is put down to the
+    operator that gets it. `manager_ns` is part of the operator's `busy_ns`.
+    """
+
+    bytes_copied: int
+    copied_for: dict[str, int]
+    allocations: int
+    reallocations: int
+    moved_reallocations: int
+    manager_ns: int
+
+
 class Counted(int):
     """The number of tuples that a `.count()` has seen; `samples` is that of their samples."""
 
@@ -63,7 +79,12 @@ class Run:
     """Results so far, and at the end all of them."""
 
     def __init__(
-        self, query: Query, scheduler: Scheduler, manager: MemoryManager, tuple_burst: int | None
+        self,
+        query: Query,
+        scheduler: Scheduler,
+        manager: MemoryManager,
+        tuple_burst: int | None,
+        profile: bool = False,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -74,6 +95,10 @@ class Run:
         self._nodes = tuple(query.nodes)
         self._plan = NativePlan(manager)
         self._ops = self._build()
+        #: How long the core runs at a stretch before `progress` is told.
+        self.look_up_ns = LOOK_UP_NS
+        if profile and lib.xs_plan_profile(self._plan.handle):
+            raise SegmentMemoryError("no memory is left to profile the query")
 
     def _build(self) -> list[Any]:
         ops = []
@@ -116,7 +141,7 @@ class Run:
                     self._stop()
                 if self.stopped and time.perf_counter() - self._stopped_at > STOP_GRACE_S:
                     break
-                status = lib.xs_plan_run(self._plan.handle, LOOK_UP_NS)
+                status = lib.xs_plan_run(self._plan.handle, self.look_up_ns)
                 self.wall_seconds = time.perf_counter() - begin
                 if report is not None:
                     report(self)
@@ -200,6 +225,27 @@ class Run:
     def stats(self) -> dict[str, OperatorStats]:
         """Per operator, by name: tuples, samples, own time, queue peaks."""
         return {node.name: self._stats(node) for node in self._nodes}
+
+    @property
+    def costs(self) -> dict[str, OperatorCost]:
+        """Per operator, by name: what it made the memory manager do; nought unless profiled."""
+        return {node.name: self._cost(node) for node in self._nodes}
+
+    def _cost(self, node: Node) -> OperatorCost:
+        native = ffi.new("xs_cost *")
+        lib.xs_op_cost_read(self._ops[node.id], native)
+        copied = {why: native.bytes_copied[i] for i, why in enumerate(REASONS)}
+        return OperatorCost(
+            sum(copied.values()), copied, native.allocations, native.reallocations,
+            native.moved_reallocations, native.manager_ns,
+        )  # fmt: skip
+
+    @property
+    def manager_ns(self) -> int:
+        """Nanoseconds spent in the memory manager; nought unless profiled."""
+        spent = ffi.new("xs_spent *")
+        lib.xs_manager_spent(self.manager._handle, spent)
+        return int(spent.ns)
 
     @property
     def memory(self) -> MemoryStats:

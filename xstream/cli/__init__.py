@@ -15,6 +15,7 @@ import typer
 
 from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
+from xstream.cli.profile import profile
 from xstream.errors import XStreamError
 
 __all__ = ["app", "main"]
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench_app, name="bench")
+app.command()(profile)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from xstream.bench.report import Figure, Report
 
-__all__ = ["print_report"]
+__all__ = ["print_report", "print_table"]
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -25,12 +25,12 @@ def print_report(report: Report, console: Console) -> None:
     trials = len(report.results[0].trials)
     by = "" if report.settings["clock"] == "wall" else ", by the processor's clock"
     columns = (f"{report.benchmark}, best of {trials}{by}", "samples/s", "spread", "loading")
-    _print_table(console, columns, shown)
+    print_table(console, columns, shown)
     for title, names, rows in report.tables:
         console.print(f"\n{title}")
-        _print_table(console, names, ([str(cell) for cell in row] for row in rows))
+        print_table(console, names, ([str(cell) for cell in row] for row in rows))
     console.print()
-    _print_table(
+    print_table(
         console, ("figure", "value", "", "asked", ""), (_figure(each) for each in report.figures)
     )
     for note in filter(None, (*report.notes, report.disturbance)):
@@ -50,7 +50,8 @@ def _rate(samples_per_second: float) -> str:
     return f"{samples_per_second:.0f}"
 
 
-def _print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """With rules on a terminal, plain columns elsewhere."""
     cells = [list(map(str, row)) for row in rows]
     if console.is_terminal:
         from rich.table import Table

@@ -59,6 +59,7 @@ struct xs_op {
     xs_queue *in;      /* one a port */
     xs_shape *in_shape;
     xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
+    xs_cost *cost;     /* in profiled runs */
 };
 
 struct xs_plan {
@@ -68,6 +69,8 @@ struct xs_plan {
     bool spilled;   /* the stack ran short: tuples of direct edges wait, and none may overtake them */
     uintptr_t stack_floor; /* direct calls nest down to here */
     int64_t child_ns;
+    bool profiled;
+    xs_cost child_cost; /* of what the operator that runs has called */
     xs_manager *manager;
     xs_op **op;
     int32_t ops, capacity;
@@ -86,6 +89,9 @@ struct xs_plan {
     int32_t sources;
     int32_t finished; /* how many of them have been told the end */
     bool admitting, sources_ended, waiting;
+    bool cut_short;         /* a burst: which source's, how much of it there was, what the others said */
+    int32_t admit_source, admit_overall;
+    int64_t admitted;
     /* The first failure: who, where, on what. */
     xs_op *failed_op;
     int32_t failed_port;
@@ -108,7 +114,7 @@ int64_t engine_now_ns(void);
 /* One in so many choices is timed, so that busy times cost next to nothing. */
 static inline void plan_sample_timing(xs_plan *plan)
 {
-    plan->timed = (plan->choices++ & 63) == 0;
+    plan->timed = (plan->choices++ & 63) == 0 || plan->profiled;
     plan->slow_pass = plan->timed || plan->copies || plan->spilled;
 }
 
@@ -129,6 +135,21 @@ int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
     for (; segments; segments &= segments - 1) xs_seg_drop(tuple[__builtin_ctzll(segments)].seg);
+}
+
+/* cost.c: what happens between the two is put down to an operator, less what it calls itself */
+typedef struct {
+    xs_cost before, outer_child;
+    int64_t begin_ns, outer_child_ns;
+} xs_cost_mark;
+
+void cost_enter(xs_plan *plan, xs_cost_mark *mark);
+void cost_leave(xs_op *op, const xs_cost_mark *mark);
+/* The same for what is done on the way to an operator: its time is the operator's too. */
+static inline void cost_leave_passing(xs_op *op, const xs_cost_mark *mark)
+{
+    op->busy_ns += engine_now_ns() - mark->begin_ns;
+    cost_leave(op, mark);
 }
 
 /* queue.c */

@@ -69,6 +69,8 @@ int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple)
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_plan *plan = op->plan;
+    xs_cost_mark mark;
+    if (plan->profiled) cost_enter(plan, &mark);
     int64_t outer_child_ns = plan->child_ns, begin = engine_now_ns();
     plan->child_ns = 0;
     int32_t status = op->process(op, port, tuple);
@@ -76,6 +78,7 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     op->busy_ns += spent - plan->child_ns;
     op->timed_tuples++;
     plan->child_ns = outer_child_ns + spent;
+    if (plan->profiled) cost_leave(op, &mark);
     return status;
 }
 
@@ -117,7 +120,11 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
             break;
         }
         if (plan->copies && shape->segments) {
-            if (!tuple_copied(own, tuple, shape)) {
+            xs_cost_mark mark;
+            if (plan->profiled) cost_enter(plan, &mark);
+            bool passed = tuple_copied(own, tuple, shape);
+            if (plan->profiled) cost_leave_passing(to, &mark);
+            if (!passed) {
                 op_out_of_memory(to);
                 status = pass_failed(to, edge->port, tuple);
                 break;

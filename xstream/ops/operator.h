@@ -32,6 +32,13 @@ typedef struct {
     int64_t queue_peak, queue_peak_bytes;
 } xs_op_stats;
 
+/* What an operator made its memory manager do, in a profiled run. What handing a tuple over costs is
+ * put down to the operator that gets it. */
+typedef struct {
+    int64_t bytes_copied[5]; /* by xs_reason */
+    int64_t allocations, reallocations, moved_reallocations, manager_ns;
+} xs_cost;
+
 /* Operators of the core. Each constructor adds one to the plan and returns it; NULL without memory.
  * Input ports and output ports get their shapes afterwards (xs_plan_shape_in, xs_plan_shape_out). */
 xs_op *xs_op_pass(xs_plan *plan);

@@ -110,13 +110,17 @@ int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
     xs_slot *row = row_behind(queue, shape->fields);
     if (!row) return push_failed(queue, tuple);
     for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
-    for (uint64_t left = shape->segments; left; left &= left - 1) {
+    xs_cost_mark mark;
+    bool profiled = unlikely(queue->op->plan->profiled), shared = true;
+    if (profiled) cost_enter(queue->op->plan, &mark);
+    for (uint64_t left = shape->segments; left && shared; left &= left - 1) {
         int field = __builtin_ctzll(left);
         row[field].seg = xs_seg_share(tuple[field].seg);
-        if (row[field].seg) continue;
-        tuple_drop(row, shape->segments & ((1ull << field) - 1));
-        return push_failed(queue, tuple);
+        shared = row[field].seg != NULL;
+        if (!shared) tuple_drop(row, shape->segments & ((1ull << field) - 1));
     }
+    if (profiled) cost_leave_passing(queue->op, &mark);
+    if (!shared) return push_failed(queue, tuple);
     row_added(queue);
     return XS_OK;
 }

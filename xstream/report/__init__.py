@@ -1,1 +1,6 @@
-"""Pages for people to look at. Empty so far: what `linearroad describe` draws lives with it."""
+"""Pages for people to look at: self-contained HTML, with plots that need no network.
+
+page            the frame that all pages share: title, tables, text, plots
+plots           lines and bars with confidence intervals
+profile_page    `xstream profile --html`
+"""

@@ -31,6 +31,7 @@ void xs_plan_free(xs_plan *plan)
         free(op->out);
         free(op->in);
         free(op->in_shape);
+        free(op->cost);
         free(op);
     }
     if (plan->failed_op) tuple_drop(plan->failed_tuple, plan->failed_segments);
@@ -191,14 +192,21 @@ static uintptr_t stack_floor(void)
     return here - (room < NEST_BYTES ? room : NEST_BYTES);
 }
 
-/* Lets one source in: at most `burst` tuples, or as many as there are within the budget. */
+/* Lets one source in: at most `burst` tuples, or as many as there are within the budget. A burst that
+ * the budget cuts short goes on when the plan next runs: streams that belong together must not drift
+ * apart. */
 static int32_t admit_from(xs_op *source, int64_t burst)
 {
     xs_plan *plan = source->plan;
-    for (int64_t admitted = 0; !burst || admitted < burst; admitted++) {
-        if (admitted && plan_overdue(plan)) return XS_OK;
+    for (bool first = true; !burst || plan->admitted < burst; plan->admitted++, first = false) {
+        if (!first && plan_overdue(plan)) {
+            plan->cut_short = burst != 0;
+            return XS_OK;
+        }
         if (atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_END;
         plan_sample_timing(plan);
+        xs_cost_mark mark;
+        if (plan->profiled) cost_enter(plan, &mark);
         int64_t begin = plan->timed ? engine_now_ns() : 0;
         plan->child_ns = 0;
         int32_t status = source->table->produce(source);
@@ -206,6 +214,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
             source->busy_ns += engine_now_ns() - begin - plan->child_ns;
             source->timed_tuples++;
         }
+        if (plan->profiled) cost_leave(source, &mark);
         if (status) return status;
         source->tuples++;
     }
@@ -215,11 +224,19 @@ static int32_t admit_from(xs_op *source, int64_t burst)
 /* XS_OK: somebody has more; XS_WAIT: all that have more wait; XS_END: none has. */
 static int32_t admit(xs_plan *plan)
 {
-    int32_t overall = XS_END;
-    for (int32_t i = 0; i < plan->sources; i++) {
+    int32_t overall = plan->cut_short ? plan->admit_overall : XS_END;
+    int32_t first = plan->cut_short ? plan->admit_source : 0;
+    if (!plan->cut_short) plan->admitted = 0;
+    plan->cut_short = false;
+    for (int32_t i = first; i < plan->sources; i++, plan->admitted = 0) {
         xs_op *op = plan->source[i];
         if (op->ended) continue;
         int32_t status = admit_from(op, plan->tuple_burst);
+        if (plan->cut_short) {
+            plan->admit_source = i;
+            plan->admit_overall = overall;
+            return XS_OK;
+        }
         if (status == XS_FAILED) {
             if (!plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
             return status;
@@ -235,7 +252,10 @@ static int32_t finish_next(xs_plan *plan)
 {
     xs_op *op = plan->order[plan->finished++];
     if (!op->table->finish || atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_OK;
+    xs_cost_mark mark;
+    if (plan->profiled) cost_enter(plan, &mark);
     int32_t status = op->table->finish(op);
+    if (plan->profiled) cost_leave(op, &mark);
     if (status && !plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
     return status;
 }
@@ -265,7 +285,8 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
             plan->waiting = status == XS_WAIT;
-            plan->admitting = !plan->tuple_burst && status == XS_OK; /* more has arrived already */
+            plan->admitting = plan->cut_short ||
+                              (!plan->tuple_burst && status == XS_OK); /* more has arrived already */
             if (plan->admitting) continue;
         }
         status = drain(plan);

@@ -20,6 +20,10 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
 int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns);
 void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit nothing more */
 
+/* Before the first run: every tuple is timed, and what operators cost the manager is counted. */
+int32_t xs_plan_profile(xs_plan *plan);
+void xs_op_cost_read(xs_op *op, xs_cost *out);
+
 typedef struct {
     xs_op *op;
     int32_t port, fields;

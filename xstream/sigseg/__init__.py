@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xstream.sigseg.manager import (
     MANAGER_NAMES,
+    REASONS,
     MemoryManager,
     MemoryStats,
     current_manager,
@@ -15,6 +16,7 @@ from xstream.sigseg.writer import SegmentWriter
 
 __all__ = [
     "MANAGER_NAMES",
+    "REASONS",
     "MemoryManager",
     "MemoryStats",
     "SegmentWriter",

@@ -64,6 +64,9 @@ struct xs_manager {
     xs_count allocations, reallocations, moved_reallocations, pinned_copies;
     xs_count shares, appends, subsegs, materialisations, edits;
     xs_count bytes_copied[XS_REASONS];
+    bool profiled;
+    xs_count timed_calls, timed_ticks;
+    int64_t began_ns, began_ticks, empty_ticks; /* when profiling did; what timing nothing takes */
 };
 
 /* A buffer. Under refcount-realloc it may grow and move while nobody looks into it. */
@@ -135,6 +138,20 @@ static inline xs_block *block_ref(xs_block *block)
     return block;
 }
 void copied(xs_manager *manager, xs_reason why, int64_t bytes);
+
+/* profile.c: time spent in a manager, from the outermost call of this thread */
+int64_t profile_enter(void);
+void profile_leave(xs_manager *manager, int64_t entered);
+int64_t profile_ticks(xs_manager *manager); /* so far, in units of the processor's counter */
+int64_t profile_ns(xs_manager *manager, int64_t ticks);
+static inline int64_t profile_begin(const xs_manager *manager)
+{
+    return __builtin_expect(manager->profiled, 0) ? profile_enter() : 0;
+}
+static inline void profile_end(xs_manager *manager, int64_t begun)
+{
+    if (__builtin_expect(begun != 0, 0)) profile_leave(manager, begun);
+}
 
 /* stream_copy.c */
 #define STREAMING_BYTES (8 << 20) /* more than a copy should push out of the caches */

@@ -15,7 +15,14 @@ from typing import Any
 from xstream._native import ffi, lib
 from xstream.errors import ManagerError, SegmentMemoryError
 
-__all__ = ["MANAGER_NAMES", "MemoryManager", "MemoryStats", "current_manager", "memory_manager"]
+__all__ = [
+    "MANAGER_NAMES",
+    "REASONS",
+    "MemoryManager",
+    "MemoryStats",
+    "current_manager",
+    "memory_manager",
+]
 
 _KINDS: dict[str, int] = {
     "copy-always": lib.XS_COPY_ALWAYS,
@@ -26,7 +33,8 @@ _KINDS: dict[str, int] = {
 #: The names that `memory=` takes, simplest manager first.
 MANAGER_NAMES: tuple[str, ...] = tuple(_KINDS)
 DEFAULT_NAME = "refcount-lazy"
-_REASONS = ("pass", "append", "subseg", "materialise", "edit")
+#: Why bytes are copied, in the order in which the core counts them.
+REASONS = ("pass", "append", "subseg", "materialise", "edit")
 _UNLIMITED = 2**63 - 1
 
 
@@ -102,7 +110,7 @@ class MemoryManager:
         """The counters as they stand."""
         counters = ffi.new("xs_counters *")
         lib.xs_manager_counters(self._handle, counters)
-        copied = {why: counters.bytes_copied[i] for i, why in enumerate(_REASONS)}
+        copied = {why: counters.bytes_copied[i] for i, why in enumerate(REASONS)}
         plain = {
             field.name: getattr(counters, field.name)
             for field in fields(MemoryStats)

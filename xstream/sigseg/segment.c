@@ -22,9 +22,11 @@ xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t it
 {
     int64_t bytes;
     if (__builtin_mul_overflow(width, itemsize, &bytes) || bytes > INT64_MAX / 4) return NULL;
+    int64_t begun = profile_begin(manager);
     xs_block *block = bytes ? block_new(manager, bytes, bytes) : NULL;
-    if (bytes && !block) return NULL;
-    return seg_of_block(manager, start, width, itemsize, block, 0);
+    xs_seg *seg = !bytes || block ? seg_of_block(manager, start, width, itemsize, block, 0) : NULL;
+    profile_end(manager, begun);
+    return seg;
 }
 
 void *xs_seg_own_data(xs_seg *seg) { return seg->block ? seg->block->data + seg->offset : NULL; }
@@ -48,30 +50,44 @@ void xs_seg_drop(xs_seg *seg)
 {
     if (!count_release(&seg->refs)) return;
     xs_manager *manager = seg->manager;
+    int64_t begun = profile_begin(manager);
     if (seg->block) block_drop(seg->block);
     if (seg->spine) spine_drop(seg->spine);
     xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
     if (flat) block_drop(flat);
     free(seg);
+    profile_end(manager, begun);
     xs_manager_drop(manager);
 }
 
 xs_seg *xs_seg_share(xs_seg *seg)
 {
-    count_add(&seg->manager->shares, 1);
-    return seg->manager->table->share(seg);
+    xs_manager *manager = seg->manager;
+    count_add(&manager->shares, 1);
+    int64_t begun = profile_begin(manager);
+    xs_seg *shared = manager->table->share(seg);
+    profile_end(manager, begun);
+    return shared;
 }
 
 xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
 {
-    count_add(&a->manager->appends, 1);
-    return a->manager->table->append(a, b);
+    xs_manager *manager = a->manager;
+    count_add(&manager->appends, 1);
+    int64_t begun = profile_begin(manager);
+    xs_seg *joined = manager->table->append(a, b);
+    profile_end(manager, begun);
+    return joined;
 }
 
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width)
 {
-    count_add(&seg->manager->subsegs, 1);
-    return seg->manager->table->subseg(seg, start, width);
+    xs_manager *manager = seg->manager;
+    count_add(&manager->subsegs, 1);
+    int64_t begun = profile_begin(manager);
+    xs_seg *cut = manager->table->subseg(seg, start, width);
+    profile_end(manager, begun);
+    return cut;
 }
 
 xs_seg *seg_widened(xs_seg *seg, int64_t width)
@@ -159,9 +175,11 @@ static xs_block *materialised(xs_seg *seg)
 {
     xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
     if (flat) return flat;
+    int64_t begun = profile_begin(seg->manager);
     xs_block *mine = block_new(seg->manager, seg_bytes(seg), seg_bytes(seg));
+    if (mine) xs_seg_read(seg, seg->start, seg->width, mine->data);
+    profile_end(seg->manager, begun);
     if (!mine) return NULL;
-    xs_seg_read(seg, seg->start, seg->width, mine->data);
     count_add(&seg->manager->materialisations, 1);
     copied(seg->manager, XS_MATERIALISE, seg_bytes(seg));
     if (atomic_compare_exchange_strong_explicit(&seg->flat, &flat, mine, memory_order_acq_rel,

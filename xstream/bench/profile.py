@@ -1,0 +1,245 @@
+"""Profiling memory managers: one query under every variant, what each costs and who causes it.
+
+Throughput is measured in plain runs, in turns. Costs come from one more run in which every tuple is
+timed and every call into the manager as well; it takes longer, so that only shares of its time are
+told, and counts, which are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from xstream.bench.queries import Engine
+from xstream.bench.report import machine
+from xstream.bench.trials import Result, Trial, interleave
+from xstream.errors import InputError
+from xstream.io.iterable import IterableSource
+from xstream.query import Query
+from xstream.run import Run
+from xstream.sched import SCHEDULER_NAMES, scheduler
+from xstream.sigseg import MANAGER_NAMES, MemoryStats, memory_manager
+
+__all__ = ["Comparison", "OperatorProfile", "Profile", "Variant", "compare", "variants"]
+
+#: How many points of live memory a profiled run gives, about.
+_POINTS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How a query is run."""
+
+    scheduler: str
+    memory: str
+    #: Tuples that a source lets in at a time; None: all that have arrived.
+    batch: int | None
+
+    @property
+    def name(self) -> str:
+        """What tables and plots call it."""
+        batch = "no limit" if self.batch is None else self.batch
+        return f"{self.memory}, {self.scheduler}, batch {batch}"
+
+
+def variants(memory: str, schedulers: str, batches: str) -> list[Variant]:
+    """Every combination of the names and numbers given, separated by commas; `all` is all.
+
+    >>> [variant.name for variant in variants("refcount-lazy", "df", "1,64")]
+    ['refcount-lazy, df, batch 1', 'refcount-lazy, df, batch 64']
+    """
+    return [
+        Variant(scheduler_name, manager, batch)
+        for scheduler_name, batch, manager in product(
+            _names(schedulers, SCHEDULER_NAMES, "--scheduler"),
+            map(_batch, batches.split(",")),
+            _names(memory, MANAGER_NAMES, "--memory"),
+        )
+    ]
+
+
+def _names(given: str, known: Iterable[str], option: str) -> list[str]:
+    chosen = list(known) if given == "all" else given.split(",")
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"{option} is all, or of {', '.join(known)}: not {name!r}")
+    return chosen
+
+
+def _batch(given: str) -> int | None:
+    if given == "none":
+        return None
+    if not given.isdecimal() or int(given) < 1:
+        raise InputError(f"--batch is a number of tuples, several, or none: not {given!r}")
+    return int(given)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProfile:
+    """One operator under one variant."""
+
+    name: str
+    tuples: int
+    samples: int
+    #: Its own time, of which `manager_ns` were spent in the memory manager.
+    busy_ns: int
+    manager_ns: int
+    bytes_copied: int
+    copied_for: dict[str, int]
+    allocations: int
+    reallocations: int
+    moved_reallocations: int
+    queue_peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one variant does."""
+
+    variant: Variant
+    result: Result
+    samples: int
+    memory: MemoryStats
+    operators: tuple[OperatorProfile, ...]
+    profiled_ns: int
+    manager_ns: int
+    queue_bytes_peak: int
+    #: Seconds of the profiled run, and the bytes that were alive then.
+    timeline: tuple[tuple[float, int], ...]
+
+    @property
+    def samples_per_second(self) -> float:
+        """The best plain run's."""
+        return self.result.samples_per_second
+
+    @property
+    def manager_share(self) -> float:
+        """How much of the time was spent in the memory manager."""
+        return min(1.0, self.manager_ns / self.profiled_ns)
+
+    @property
+    def operator_share(self) -> float:
+        """How much was spent in operators, managing memory aside."""
+        own = sum(max(0, each.busy_ns - each.manager_ns) for each in self.operators)
+        return min(1.0 - self.manager_share, own / self.profiled_ns)
+
+    @property
+    def engine_share(self) -> float:
+        """The rest: queues, scheduling, and the clock that measured all this."""
+        return max(0.0, 1.0 - self.manager_share - self.operator_share)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **asdict(self.variant),
+            **{k: v for k, v in self.result.to_json().items() if k not in ("name", "samples")},
+            "samples": self.samples,
+            "copied_bytes_a_sample": self.memory.bytes_copied / max(1, self.samples),
+            "shares": {
+                "manager": self.manager_share,
+                "operators": self.operator_share,
+                "engine": self.engine_share,
+            },
+            "memory_counters": {name: self.memory[name] for name in self.memory},
+            "queue_bytes_peak": self.queue_bytes_peak,
+            "operators": [asdict(operator) for operator in self.operators],
+            "timeline": [list(point) for point in self.timeline],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A query's profiles, side by side."""
+
+    query: str
+    clock: str
+    profiles: tuple[Profile, ...]
+    machine: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "query": self.query,
+            "clock": self.clock,
+            "profiles": [profile.to_json() for profile in self.profiles],
+            "machine": self.machine,
+        }
+
+
+def compare(
+    declare: Callable[[], Query],
+    chosen: Iterable[Variant],
+    trials: int = 3,
+    clock: str = "wall",
+) -> Comparison:
+    """Run a query under every variant: plain runs in turns, then a profiled one of each.
+
+    >>> import numpy as np, xstream as xs
+    >>> def declare():
+    ...     q = xs.Query("halves")
+    ...     q.source(xs.io.array(np.zeros(8), window=4)).rewindow(2).count()
+    ...     return q
+    >>> found = compare(declare, variants("copy-always,refcount-lazy", "df", "64"), trials=1)
+    >>> [profile.memory.copied_for["subseg"] for profile in found.profiles]
+    [128, 0]
+    """
+    if trials < 1:
+        raise InputError(f"--trials is at least 1, not {trials}")
+    picked = list(chosen)
+    query = declare()
+    query.validate()
+    for node in query.nodes:
+        source = node.operator
+        if isinstance(source, IterableSource) and hasattr(source.items, "__next__"):
+            raise InputError(
+                f"{node.name}: an iterator serves one run only, and a profile needs several: give "
+                "xs.io.iterable a list, or a function that returns the iterator"
+            )
+    engines = {each.name: Engine(each.scheduler, each.memory, each.batch, clock) for each in picked}
+
+    def plain(engine: Engine) -> Trial:
+        return engine.timed_run(declare())[1]
+
+    results = interleave({name: partial(plain, each) for name, each in engines.items()}, trials)
+    profiles = tuple(_profile(declare(), each, results[each.name]) for each in picked)
+    return Comparison(query.name, clock, profiles, machine())
+
+
+def _profile(query: Query, variant: Variant, result: Result) -> Profile:
+    manager = memory_manager(variant.memory)
+    run = Run(query, scheduler(variant.scheduler), manager, variant.batch, profile=True)
+    timeline: list[tuple[float, int]] = []
+    run.look_up_ns = max(20_000, round(result.best.seconds * 1e9 / _POINTS))
+
+    def look(running: Run) -> None:
+        timeline.append((running.wall_seconds, manager.stats().live_bytes))
+
+    run.execute(progress=look)
+    stats, costs = run.stats, run.costs
+    operators = tuple(
+        OperatorProfile(
+            name, stats[name].tuples, stats[name].samples, stats[name].busy_ns, cost.manager_ns,
+            cost.bytes_copied, cost.copied_for, cost.allocations, cost.reallocations,
+            cost.moved_reallocations, stats[name].queue_peak,
+        )
+        for name, cost in costs.items()
+    )  # fmt: skip
+    spent_ns = max(round(run.wall_seconds * 1e9), sum(each.busy_ns for each in operators), 1)
+    return Profile(
+        variant, result, run.source_samples, run.memory, operators, spent_ns, run.manager_ns,
+        run.queue_bytes_peak, tuple(_thinned(timeline)),
+    )  # fmt: skip
+
+
+def _thinned(points: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """At most twice as many points as a plot can show; peaks stay."""
+    bucket = -(-len(points) // (2 * _POINTS))
+    if bucket <= 1:
+        return points
+    return [
+        max(points[i : i + bucket], key=lambda point: point[1])
+        for i in range(0, len(points), bucket)
+    ]

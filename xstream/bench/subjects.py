@@ -1,0 +1,105 @@
+"""What `xstream profile` takes: an installed application's query, or the query of any script."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from unittest import mock
+
+from xstream.errors import InputError
+from xstream.query import Query
+
+__all__ = ["GROUP", "application", "applications", "script_query"]
+
+#: The entry points that name applications' queries: functions (query, window, repeat).
+GROUP = "xstream.queries"
+
+
+def applications() -> dict[str, metadata.EntryPoint]:
+    """The installed applications that can be profiled, by name."""
+    return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+
+
+def application(name: str, window: int, seconds: float) -> Callable[[], Query]:
+    """An application's query, over so many repetitions of its recording as take about so long."""
+    known = applications()
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none is installed"
+        raise InputError(f"{name} is neither a script nor an application ({names})")
+    if window < 1:
+        raise InputError(f"--window is at least 1, not {window}")
+    if seconds <= 0:
+        raise InputError(f"--seconds is a positive number, not {seconds:g}")
+    declare = known[name].load()
+
+    def declared(repeat: int) -> Query:
+        query = Query(name)
+        declare(query, window, repeat)
+        return query
+
+    declared(1).run()  # compiled now, if it was not before
+    repeat = 1
+    while True:
+        query = declared(repeat)
+        begin = perf_counter()
+        query.run()
+        took = perf_counter() - begin
+        if took > seconds / 4 or repeat >= 1 << 16:
+            break
+        repeat *= 4
+    chosen = declared(max(1, round(repeat * seconds / took)))
+    return lambda: chosen
+
+
+class _Found(BaseException):
+    """Carries the query out of the script; no `except Exception` of the script's stops it."""
+
+    def __init__(self, query: Query) -> None:
+        super().__init__()
+        self.query = query
+
+
+def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> Query:
+    """The query that a script runs first, or as its `number`th; the script ends there.
+
+    Queries before that one run as they would. What the script prints is dropped.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is not a script that can be read")
+    if number < 1:
+        raise InputError(f"--query counts from 1, not {number}")
+    seen = 0
+    run = Query.run
+
+    def found(self: Query, *given: Any, **named: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise _Found(self)
+        return run(self, *given, **named)
+
+    with (
+        mock.patch.object(Query, "run", found),
+        mock.patch.object(sys, "argv", [str(path), *arguments]),
+        mock.patch.object(sys, "path", [str(path.resolve().parent), *sys.path]),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except _Found as carrier:
+            return carrier.query
+        except SystemExit as ended:
+            raise InputError(
+                f"{path} ended with {ended.code!r} before it ran its query: give its arguments "
+                "behind --"
+            ) from ended
+        except Exception as error:
+            raise InputError(f"{path}: {type(error).__name__}: {error}") from error
+    raise InputError(f"{path} runs {seen or 'no'} queries with Query.run, so there is no {number}.")

@@ -1,0 +1,93 @@
+"""Lines and bars with confidence intervals, in one look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["COLORS", "Series", "bars", "lines", "stacked_bars"]
+
+#: Told apart on paper and by those who do not see red and green.
+COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b03a5b", "#2aa3b5")
+#: x, y, and half of the 95 % confidence interval of y.
+Series = Sequence[tuple[Any, float, float]]
+
+
+def _layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
+    figure.update_layout(
+        title={"text": title, "font": {"size": 15}, "x": 0, "xanchor": "left"},
+        xaxis_title=x, yaxis_title=y, template="plotly_white", font={"family": "system-ui"},
+        margin={"l": 60, "r": 12, "t": 48, "b": 48},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}, **more,
+    )  # fmt: skip
+    return figure
+
+
+def lines(
+    title: str,
+    x: str,
+    y: str,
+    series: Mapping[str, Series],
+    log_x: bool = False,
+    log_y: bool = False,
+    dashed: Sequence[str] = (),
+) -> Any:
+    """One line for each name; whiskers are 95 % confidence intervals."""  # fmt: skip
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for number, (name, points) in enumerate(series.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=[point[0] for point in points], y=[point[1] for point in points],
+                error_y={"type": "data", "array": [point[2] for point in points], "thickness": 1.2},
+                name=name, mode="lines+markers" if len(points) < 60 else "lines",
+                line={"color": COLORS[number % len(COLORS)], "width": 2,
+                      "dash": "dash" if name in dashed else "solid"},
+            )
+        )  # fmt: skip
+    axes = {"xaxis_type": "log" if log_x else "linear", "yaxis_type": "log" if log_y else "linear"}
+    if not log_y:
+        axes["yaxis_rangemode"] = "tozero"
+    return _layout(figure, title, x, y, **axes)
+
+
+def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool = False) -> Any:
+    """Groups of bars: a colour for each name, a group for each x."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for number, (name, points) in enumerate(series.items()):
+        figure.add_trace(
+            go.Bar(
+                x=[point[0] for point in points], y=[point[1] for point in points], name=name,
+                error_y={"type": "data", "array": [point[2] for point in points], "thickness": 1.2},
+                marker_color=COLORS[number % len(COLORS)],
+            )
+        )  # fmt: skip
+    return _layout(figure, title, x, y, yaxis_type="log" if log_y else "linear", barmode="group")
+
+
+def stacked_bars(
+    title: str,
+    x: str,
+    names: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    percent: bool = False,
+) -> Any:
+    """Lying bars, one for each name, made of parts."""  # fmt: skip
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for number, (part, values) in enumerate(parts.items()):
+        figure.add_trace(
+            go.Bar(
+                y=list(names), x=list(values), name=part, orientation="h",
+                marker_color=COLORS[number % len(COLORS)],
+            )
+        )  # fmt: skip
+    return _layout(
+        figure, title, x, "", barmode="stack",
+        xaxis_tickformat=".0%" if percent else None,
+        yaxis={"autorange": "reversed", "automargin": True},
+    )  # fmt: skip
