@@ -22,8 +22,10 @@ TRAFFIC_COLUMNS = (
     *("type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos"),
     *("qid", "sinit", "send", "dow", "tod", "day"),
 )
-# Columns of many different values gain nothing from a dictionary, and cost time.
+# Columns of many different values gain nothing from a dictionary, and cost time; those that ascend
+# are stored as differences. LZ4 is read twice as fast as Zstandard.
 PLAIN_COLUMNS = frozenset({"vid", "pos", "qid", "tolls"})
+ASCENDING_COLUMNS = frozenset({"vid"})
 
 
 @contextmanager
@@ -71,9 +73,11 @@ class _ParquetWriter:
         self.file = pq.ParquetWriter(
             path,
             self.schema,
-            compression="zstd",
-            compression_level=1,
+            compression="lz4",
             use_dictionary=[name for name in columns if name not in PLAIN_COLUMNS],
+            column_encoding={
+                name: "DELTA_BINARY_PACKED" for name in columns if name in ASCENDING_COLUMNS
+            },
             write_page_checksum=True,
         )
 

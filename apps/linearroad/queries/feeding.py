@@ -54,7 +54,7 @@ class RowFeed:
         self.limit = None if minutes is None else 60 * minutes
         self.rows = 0
         self.implausible = 0
-        self.worst_lag_s = 0.0
+        self.lag_s = self.worst_lag_s = 0.0
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`network.RAW`)."""
@@ -88,8 +88,8 @@ class RowFeed:
 
     def _released(self, waiting: list[Chunk]) -> Iterator[tuple[Chunk, bool]]:
         if waiting:
-            late = self.clock.wait_for(int(waiting[0].time[0]))
-            self.worst_lag_s = max(self.worst_lag_s, late)
+            self.lag_s = max(self.clock.wait_for(int(waiting[0].time[0])), 0.0)
+            self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
         for i, chunk in enumerate(waiting):
             yield chunk, i == len(waiting) - 1
 

@@ -6,6 +6,7 @@ import lzma
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -23,8 +24,8 @@ from xstream.errors import InputError
 
 __all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "merged", "open_input", "seconds"]
 
-ROWS = 1 << 16  # in a chunk
-BYTES = 1 << 22
+ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
+BYTES = 1 << 21
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 
@@ -69,11 +70,38 @@ class RowReader(Protocol):
         """The rows in the order of the file; their origins are lines."""
 
     def row(self, line: int) -> str:
-        """A recently read row as it stands in the file."""
+        """A row as it stands in the file; quick for those that were read last."""
 
     @property
     def unparsed(self) -> list[Reject]:
         """Rows that could not be parsed, since the last look."""
+
+
+class _Recent:
+    """The chunks whose rows may still be rejected: those of the second that is being gathered.
+
+    A chunk is worked off before the next one is asked for, so whatever is older than the newest
+    chunk's first second is done with. Times of bad rows may say anything, so a few rows are asked;
+    should they all be bad, the reader has to read again (`RowReader.row`).
+    """
+
+    ASKED = 8
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[int, Any]] = deque()
+
+    def add(self, chunk: Chunk, source: Any) -> None:
+        """The newest chunk, and what its rows can be had from."""
+        last = int(chunk.time[-self.ASKED :].max(initial=0))
+        if len(chunk):
+            now = chunk.time[: self.ASKED].min()
+            done = [i for i, (before, _) in enumerate(self._kept, 1) if before < now]
+            for _ in range(max(done, default=0)):
+                self._kept.popleft()
+        self._kept.append((last, source))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (source for _, source in self._kept)
 
 
 class FlatReader:
@@ -83,7 +111,7 @@ class FlatReader:
         self.name = path.name
         self.path = path
         self._unparsed: list[Reject] = []
-        self._recent: deque[tuple[int, NDArray[np.int64], bytes]] = deque(maxlen=4)
+        self._recent = _Recent()
 
     def _open(self) -> BinaryIO:
         compression = _COMPRESSIONS.get(self.path.suffix)
@@ -121,27 +149,32 @@ class FlatReader:
         reasons = np.empty(ROWS, np.int8)
         data = np.frombuffer(text, np.uint8)
         used, lines, good, wrong = parse(data, len(data), last, columns, starts, bad, reasons)
-        self._recent.append((first_line, starts[: lines + 1], text[:used]))
-        for line, reason in zip(bad[:wrong], reasons[:wrong], strict=True):
-            number = first_line + int(line)
-            self._unparsed.append(Reject(number, REASONS[reason], self.row(number)))
         numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
         if wrong:
             numbers = np.delete(numbers, bad[:wrong])
-        return used, lines, Chunk(tuple(columns[:, :good]), numbers)
+        chunk = Chunk(tuple(columns[:, :good]), numbers)
+        self._recent.add(chunk, (first_line, starts[: lines + 1], text[:used]))
+        for line, reason in zip(bad[:wrong].tolist(), reasons[:wrong].tolist(), strict=True):
+            row = _as_read(text[starts[line] : starts[line + 1]])
+            self._unparsed.append(Reject(first_line + line, REASONS[reason], row))
+        return used, lines, chunk
 
     def row(self, line: int) -> str:
-        for first_line, starts, text in reversed(self._recent):
+        for first_line, starts, text in self._recent:
             if first_line <= line < first_line + len(starts) - 1:
                 at = line - first_line
-                raw = text[starts[at] : starts[at + 1]]
-                return raw.removesuffix(b"\n").removesuffix(b"\r").decode("ascii", "replace")
-        return ""
+                return _as_read(text[starts[at] : starts[at + 1]])
+        with self._open() as file:
+            return _as_read(next(islice(file, line - 1, None)))
 
     @property
     def unparsed(self) -> list[Reject]:
         found, self._unparsed = self._unparsed, []
         return found
+
+
+def _as_read(line: bytes) -> str:
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("ascii", "replace")
 
 
 class ParquetReader:
@@ -158,7 +191,7 @@ class ParquetReader:
         missing = [name for name in INPUT_COLUMNS if name not in present]
         if missing:
             raise InputError(f"{path} has no column {missing[0]!r}")
-        self._recent: deque[Chunk] = deque(maxlen=4)
+        self._recent = _Recent()
 
     def chunks(self) -> Iterator[Chunk]:
         line = 1
@@ -169,7 +202,7 @@ class ParquetReader:
                 lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
                 line += batch.num_rows
                 chunk = Chunk(columns, lines)
-                self._recent.append(chunk)
+                self._recent.add(chunk, chunk)
                 yield chunk
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
@@ -188,11 +221,13 @@ class ParquetReader:
         return narrow
 
     def row(self, line: int) -> str:
-        for chunk in reversed(self._recent):
+        for chunk in self._recent:
             at = line - int(chunk.origins[0])
             if 0 <= at < len(chunk):
                 return ",".join(str(column[at]) for column in chunk.columns)
-        return ""
+        rows = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
+        batch = next(islice(rows, (line - 1) // ROWS, None))
+        return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
 
     @property
     def unparsed(self) -> list[Reject]:

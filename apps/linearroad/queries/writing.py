@@ -71,9 +71,8 @@ class ParquetAnswers:
         self.path = path
         try:
             self._writer = pq.ParquetWriter(
-                path, _SCHEMA, compression="zstd", compression_level=1, write_page_checksum=True,
-                use_dictionary=["type", "time", "lav", "seg"],
-            )  # fmt: skip
+                path, _SCHEMA, compression="lz4", use_dictionary=False, write_page_checksum=True
+            )
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error}") from error
 

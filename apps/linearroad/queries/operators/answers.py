@@ -6,7 +6,7 @@ import numpy as np
 
 import xstream as xs
 
-__all__ = ["COLUMNS", "answers"]
+__all__ = ["COLUMNS", "answers", "as_scheduled"]
 
 #: Columns of answers: type, the time of its row, when it left the engine (ms), VID or QID, LAV or
 #: accident segment or travel time, toll or balance. Indices run on, so that seconds can be joined.
@@ -18,6 +18,12 @@ COLUMNS = {
     "value": xs.Out(np.int32, start="running"),
     "amount": xs.Out(np.int64, start="running"),
 }
+
+
+@xs.kernel
+def as_scheduled(time):
+    """When answers leave an engine that is not paced: at their own time, in milliseconds."""
+    return 1000 * time
 
 
 @xs.kernel(out=COLUMNS)

@@ -314,9 +314,7 @@ def take_in(
             gain, new = add_speed(sums, vid[i], key, speed)
             number[SUMS] += new
         report.vid, report.key, report.spd = vid[i], key, spd[i]
-        report.bits = (
-            pos[i] | (lane << LANE_AT) | (equal << EQUAL_AT) | (is_summed << SUMMED_AT)
-        )
+        report.bits = pos[i] | (lane << LANE_AT) | (equal << EQUAL_AT) | (is_summed << SUMMED_AT)
         if equal == STOPPED_AFTER:
             where = place_of(key, lane, pos[i])
             happened = note(events, happened, where, np.int64(vid[i]), until)

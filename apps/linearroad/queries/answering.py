@@ -1,0 +1,108 @@
+"""From the query's answers to a file, and what a run has to say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import xstream as xs
+from linearroad.queries.feeding import Clock
+from linearroad.queries.network import Network
+from linearroad.queries.operators.answers import answers, as_scheduled
+from linearroad.queries.writing import AnswerWriter
+
+__all__ = ["TYPES", "AnswerSink", "RunResult", "join_answers"]
+
+BATCH = 1 << 17  # answers that are written at once, at full speed
+LIMITS_S = {0: 5, 1: 5, 2: 5, 3: 10, 4: 30}
+TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
+
+
+@dataclass
+class RunResult:
+    """What `summary.json` says."""
+
+    rows: int = 0
+    reports: int = 0
+    requests: int = 0
+    implausible_speeds: int = 0
+    unanswerable: int = 0
+    answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TYPES, 0))
+    rejects: dict[str, int] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    stream_seconds: int = 0
+    interrupted: bool = False
+    response_s: dict[str, dict[str, float]] = field(default_factory=dict)
+    lag_s: float = 0.0
+    worst_lag_s: float = 0.0
+
+    @property
+    def reports_per_second(self) -> float:
+        """Position reports by wall-clock second."""
+        return self.reports / self.wall_seconds if self.wall_seconds else 0.0
+
+
+class AnswerSink:
+    """Takes the answers to the writer and keeps the figures of the run."""
+
+    def __init__(self, writer: AnswerWriter, clock: Clock) -> None:
+        self.writer, self.clock = writer, clock
+        self.result = RunResult()
+        self._delays: dict[int, list[np.ndarray[Any, Any]]] = {kind: [] for kind in range(5)}
+
+    def end(self, network: Network) -> None:
+        """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
+        if self.clock.speed is not None:
+            join_answers(network, self.clock.emit_ms).sink(self.take, name="output")
+            return
+        columns = join_answers(network, as_scheduled)
+        names = [field.name for field in columns.schema]
+        batches = [columns.select(name).rewindow(BATCH, flush=True) for name in names]
+        batches[0].zip(*batches[1:], name="batch").sink(self.take, name="output")
+
+    def take(self, *columns: xs.SigSeg) -> None:
+        """A batch of answers."""
+        kind, times, emit, who, value, amount = (np.asarray(column) for column in columns)
+        if not len(kind):
+            return
+        self.writer.write(kind, times, emit, who, value, amount)
+        counts = np.bincount(kind, minlength=5)
+        for name, count in zip(TYPES, counts, strict=True):
+            self.result.answers[name] += int(count)
+        if counts[4]:
+            self.result.unanswerable += int((value[kind == 4] == -1).sum())
+        self.result.stream_seconds = int(times[-1])
+        if self.clock.speed is not None:
+            delay = emit - 1000 * times.astype(np.int64)
+            for number in range(5):
+                self._delays[number].append(delay[kind == number])
+
+    def close(self) -> None:
+        """Everything on disk, and the figures complete."""
+        self.writer.close()
+        for number, parts in self._delays.items():
+            delays = np.concatenate(parts) if parts else np.empty(0)
+            if len(delays):
+                p50, p99 = np.percentile(delays, [50, 99]) / 1000
+                late = int((delays > 1000 * LIMITS_S[number]).sum())
+                self.result.response_s[TYPES[number]] = {
+                    "p50": float(p50), "p99": float(p99), "worst": float(delays.max()) / 1000,
+                    "limit": LIMITS_S[number], "late": late,
+                }  # fmt: skip
+
+
+def join_answers(network: Network, emit_ms: Callable[[int], int]) -> xs.Stream:
+    """All answers of a second in one table; `emit_ms` says when they leave the engine."""
+    notified = network.notifications.select(
+        "time", "toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg", name="answers to reports"
+    )
+    balances = network.balances.select("qid", "balance", name="balances")
+    spent = network.expenditures.select("qid", "balance", name="expenditures")
+    travels = network.travel_times.select("qid", "seconds", "toll", name="travel times")
+    out = None if isinstance(emit_ms, xs.Kernel) else int
+    left = network.balances.select("time").map(emit_ms, out=out, name="emit")
+    second = notified.zip(balances, spent, travels, left, name="answers of a second")
+    return second.iterate(answers, name="answers")
