@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,37 +67,60 @@ def run_command(
         raise InputError("--input and --out are needed")
     options = RunOptions(rules, _speed(speed), minutes, format, scheduler, memory, workers)
     known = load_history(history, tolls, segment_history)
-    show = _live if not json else None
-    result = run(input, out, known, options, show)
-    if show is not None and sys.stderr.isatty():
-        typer.echo("", err=True)
+    live = _Live() if not json else None
+    result = run(input, out, known, options, live)
+    if live is not None:
+        live.end()
     if json:
         typer.echo(json_module.dumps(json_module.loads((out / "summary.json").read_text())))
     else:
         _print_summary(result, out, options.speed)
+    if result.interrupted:
+        raise typer.Exit(128 + signal.SIGINT)
 
 
-def _live(result: RunResult) -> None:
-    """Stream time, lag, reports a second and memory, while it runs."""
-    if not sys.stderr.isatty():
-        return
-    import resource
+class _Live:
+    """Stream time, lag, reports a second and memory, while it runs: one line on a terminal."""
 
-    answered = sum(result.answers.values())
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    typer.echo(
-        f"\r{result.stream_seconds:,} s of stream, {result.rows:,} rows, {answered:,} answers, "
-        f"lag {result.worst_lag_s:.1f} s, {memory:,.0f} MiB\033[K",
-        nl=False,
-        err=True,
-    )
+    PLAIN_EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        import psutil
+
+        self._terminal = sys.stderr.isatty()
+        self._process = psutil.Process()
+        self._shown = time.perf_counter()
+        self._rows = 0
+
+    def __call__(self, result: RunResult) -> None:
+        """Show where the run is."""
+        now = time.perf_counter()
+        if now - self._shown < (0.2 if self._terminal else self.PLAIN_EVERY_S):
+            return
+        rate = (result.rows - self._rows) / (now - self._shown)
+        self._shown, self._rows = now, result.rows
+        memory = self._process.memory_info().rss / 2**20
+        line = (
+            f"second {result.stream_seconds:,}, lag {result.lag_s:.1f} s, {rate:,.0f} rows/s, "
+            f"{sum(result.answers.values()):,} answers, {memory:,.0f} MiB"
+        )
+        if self._terminal:
+            typer.echo(f"\r{line}\033[K", nl=False, err=True)
+        else:
+            typer.echo(line, err=True)
+
+    def end(self) -> None:
+        """The line has been left."""
+        if self._terminal:
+            typer.echo("\r\033[K", nl=False, err=True)
 
 
 def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"Linear Road: {result.reports:,} reports in {result.wall_seconds:.1f} s")
+    title = f"Linear Road: {result.reports:,} reports in {result.wall_seconds:.1f} s"
+    table = Table(title=title, min_width=len(title))
     for heading in ("answer", "count", *(("p50 s", "p99 s", "worst s", "late") if speed else ())):
         table.add_column(heading, justify="left" if heading == "answer" else "right")
     for name, count in result.answers.items():
@@ -117,5 +142,7 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
     if speed:
         console.print(f"furthest behind schedule: {max(result.worst_lag_s, 0):.3f} stream seconds")
     if result.interrupted:
-        console.print(f"interrupted after second {result.stream_seconds:,} of the stream")
-    console.print(f"answers in {out}")
+        console.print(
+            f"interrupted: answers are complete up to stream second {result.stream_seconds:,}"
+        )
+    console.print(f"answers in {out}", soft_wrap=True)

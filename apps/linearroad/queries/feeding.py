@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,30 +20,42 @@ __all__ = ["Clock", "RowFeed"]
 
 
 class Clock:
-    """Stream time: `speed` times as fast as the wall clock, or as fast as the rows come."""
+    """Stream time: `speed` times as fast as the wall clock, or as fast as the rows come.
+
+    It starts with the first rows, when everything is loaded and compiled. `stop` ends the stream
+    early: no more seconds begin, and nobody waits for one.
+    """
 
     def __init__(self, speed: float | None) -> None:
         self.speed = speed
-        self.began = time.perf_counter()
+        self.stop = threading.Event()
+        self._starting = threading.Lock()
+        self._began: float | None = None
 
     def start(self) -> None:
-        """Second 0 of the stream is now."""
-        self.began = time.perf_counter()
+        """Second 0 of the stream is now, unless it has been."""
+        with self._starting:
+            if self._began is None:
+                self._began = time.perf_counter()
+
+    def wall_seconds(self) -> float:
+        """Since the start."""
+        return 0.0 if self._began is None else time.perf_counter() - self._began
 
     def wait_for(self, second: int) -> float:
-        """Sleep until a second of the stream; how late it is, in stream seconds."""
+        """Wait for a second of the stream; how late it is, in stream seconds."""
         if self.speed is None:
             return 0.0
-        late = time.perf_counter() - self.began - second / self.speed
+        late = self.wall_seconds() - second / self.speed
         if late < 0:
-            time.sleep(-late)
+            self.stop.wait(-late)
         return late * self.speed
 
     def emit_ms(self, second: int) -> int:
         """When the answers of a second leave the engine, in stream milliseconds."""
         if self.speed is None:
             return 1000 * second
-        return int(1000 * (time.perf_counter() - self.began) * self.speed)
+        return int(1000 * self.wall_seconds() * self.speed)
 
 
 class RowFeed:
@@ -57,10 +71,13 @@ class RowFeed:
         self.lag_s = self.worst_lag_s = 0.0
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Raw rows (`network.RAW`)."""
-        rows = merged(self.readers)
+        """Raw rows (`network.RAW`). A stream that is stopped ends with its last whole second."""
+        rows = _primed(merged(self.readers))
+        self.clock.start()
         chunks = ((chunk, False) for chunk in rows)
         for chunk, whole in chunks if self.clock.speed is None else self._paced(rows):
+            if self.clock.stop.is_set():
+                return
             if self.limit is not None:
                 late = np.flatnonzero(chunk.time >= self.limit)
                 if len(late):
@@ -109,6 +126,12 @@ class RowFeed:
         for stream in streams:
             stream.select("reject").filter(_any).sink(self.take_rejects)
         streams[1].select("implausible").filter(_some).sink(self.take_implausible)
+
+
+def _primed(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """The same chunks, the first of them read already."""
+    first = next(chunks, None)
+    return iter(()) if first is None else chain((first,), chunks)
 
 
 @xs.kernel

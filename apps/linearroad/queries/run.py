@@ -6,8 +6,10 @@ import gc
 import json
 import platform
 import resource
-import time
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -69,14 +71,30 @@ def run(
     _check_rules(options.rules)
     readers = open_input(source)
     workers = _worker_count(options, len(readers))
-    out.mkdir(parents=True, exist_ok=True)
-    rejects = RejectWriter(out / "rejects.csv", len(readers) > 1)
-    clock = Clock(options.speed)
-    taker = AnswerSink(answer_writer(out, options.form), clock)
-    feeds = [RowFeed(readers[i::workers], rejects, clock, options.minutes) for i in range(workers)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        rejects = RejectWriter(out / "rejects.csv", len(readers) > 1)
+        clock = Clock(options.speed)
+        with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
+            taker = AnswerSink(answer_writer(out, options.form), clock)
+            feeds = [
+                RowFeed(readers[i::workers], rejects, clock, options.minutes)
+                for i in range(workers)
+            ]
+            query, shards = _query(feeds, history, taker, options)
+            _execute(query, feeds, shards, taker, timeline, options, progress)
+        return _summarise(taker, rejects, options, workers, out)
+    except OSError as error:  # reading has its own sentences
+        raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _query(
+    feeds: list[RowFeed], history: History, taker: AnswerSink, options: RunOptions
+) -> tuple[xs.Query, list[Worker]]:
+    """The query that ends in the output, and the workers that it gathers from, if any."""
     query = xs.Query("linear road")
     shards: list[Worker] = []
-    if workers == 1:
+    if len(feeds) == 1:
         rows = query.source(xs.io.iterable(feeds[0].tuples, out=RAW), name="rows")
         network = build(rows, history, options.rules)
         feeds[0].end_rejects_in_sinks(network.rejects)
@@ -86,13 +104,7 @@ def run(
         ]
         network = _settled(query, shards, history)
     taker.end(network)
-    timeline = Timeline(out / "timeline.csv")
-    try:
-        _execute(query, feeds, shards, taker, timeline, options, progress)
-    finally:
-        rejects.close()
-        timeline.close()
-    return _summarise(taker, rejects, options, workers, out)
+    return query, shards
 
 
 def _worker_count(options: RunOptions, files: int) -> int:
@@ -131,14 +143,12 @@ def _execute(
 
     gc.collect()
     gc.freeze()  # what was loaded and compiled is not looked through again and again
-    taker.clock.start()
-    timeline.start()
-    began = time.perf_counter()
     for shard in shards:
         shard.start()
     try:
-        done = query.run(options.scheduler, options.memory, BURST, progress=look)
-        result.interrupted = done.stopped
+        with _interruptible(taker.clock.stop):
+            done = query.run(options.scheduler, options.memory, BURST, progress=look)
+        result.interrupted = taker.clock.stop.is_set()
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
             raise error.__cause__ from None
@@ -148,7 +158,7 @@ def _execute(
             shard.stop.set()
             shard.join()
         taker.close()
-        result.wall_seconds = time.perf_counter() - began
+        result.wall_seconds = taker.clock.wall_seconds()
         gc.unfreeze()
     look(None, last=True)
     if shards:
@@ -157,6 +167,25 @@ def _execute(
         result.reports = done.stats["segment statistics"].samples
     result.implausible_speeds = sum(feed.implausible for feed in feeds)
     result.requests = sum(list(result.answers.values())[2:])
+
+
+@contextmanager
+def _interruptible(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C ends the stream after the second that is being worked on; again, and it is ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_interrupt(_: int, __: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _summarise(

@@ -94,7 +94,10 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
     def close(self) -> None:
-        self._writer.close()
+        try:
+            self._writer.close()
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
 def answer_writer(directory: Path, form: str) -> AnswerWriter:
