@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from linearroad.queries.command import run_command
+from linearroad.validation.command import validate_command
 
 app = typer.Typer(
     help="Linear Road: generate traffic, run the queries, check the answers.",
@@ -107,3 +108,4 @@ def describe(
 
 
 app.command("run")(run_command)
+app.command("validate")(validate_command)

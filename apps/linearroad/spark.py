@@ -25,6 +25,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 OLDEST_JAVA = 17
 LOCAL_MASTER = "local[*]"
+# Nobody waits for an answer here, and there are few cores: the collector that costs least.
+COLLECTOR = "-XX:+UseParallelGC"
 
 
 def java_command() -> str | None:
@@ -63,13 +65,19 @@ def require_java() -> None:
 
 
 @contextmanager
-def session(master: str | None = None, name: str = "linearroad") -> Iterator[Any]:
-    """A Spark session; an active one of this process is used and left alone."""
+def session(
+    master: str | None = None, name: str = "linearroad", memory: str = "2g"
+) -> Iterator[Any]:
+    """A Spark session; an active one of this process is used and left alone.
+
+    `memory` is what Java may use: here if the session is local, else in each executor.
+    """
     require_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     local = (master or LOCAL_MASTER).startswith("local")
-    if local:
+    loopback = local or re.match(r"spark://(127\.|localhost)", master or "") is not None
+    if loopback:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
@@ -84,15 +92,18 @@ def session(master: str | None = None, name: str = "linearroad") -> Iterator[Any
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.python.worker.reuse", "true")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200000")
-        .config("spark.driver.memory", "2g")
+        .config("spark.driver.memory", memory if local else "1g")
+        .config("spark.executor.memory", memory)
         .config(
             "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
+            f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')} "
+            f"{COLLECTOR}",
         )
+        .config("spark.executor.extraJavaOptions", COLLECTOR)
         # An expressway is a task of minutes: one that fails is tried again, not given up at once.
         .config("spark.task.maxFailures", "4")
     )
-    if local:
+    if loopback:
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )

@@ -18,6 +18,7 @@ from linearroad.validation.accounts import balances, charges
 from linearroad.validation.history import History, expenditures, travel_times
 from linearroad.validation.quotes import notify, quote
 from linearroad.validation.rows import Input
+from linearroad.validation.steps import Say, quiet
 from linearroad.validation.tables import Frame, Workshop
 from linearroad.validation.vehicles import follow
 
@@ -35,13 +36,17 @@ class Expected:
     requests: Frame
 
 
-def expect(shop: Workshop, rows: Input, history: History, rules: str) -> Expected:
+def expect(
+    shop: Workshop, rows: Input, history: History, rules: str, say: Say = quiet
+) -> Expected:
     """What the rules say about an input."""
     followed = follow(shop, rows.reports, rules)
+    say("quoting tolls and finding accidents")
     accidents = accident_minutes(shop, followed, rules, rows.last_second // 60 + 1)
     quotes = shop.store(quote(shop, followed, accidents, rules), "quotes")
     notified = notify(shop, followed, quotes)
     charged = shop.keep(charges(shop, notified, rules))
+    say("answering requests")
     travelled = shop.store(travel_times(shop, rows.requests, history.segments), "travelled")
     asked = rows.requests.where("type = 2")
     answers = shop.table(

@@ -20,9 +20,12 @@ def _statistics(shop: Workshop, followed: Frame) -> Frame:
         """
         SELECT xway, dir, seg, minute, count(*) AS vehicles, avg(speed / reports) AS average,
                sum(speed) AS speed, sum(reports) AS reports
-        FROM (SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1 AS minute, vid,
-                     sum(spd) AS speed, count(*) AS reports
-              FROM {followed} GROUP BY xway, dir, seg, time DIV 60, vid)
+        FROM (SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1 AS minute,
+                     CAST(spd AS bigint) AS speed, CAST(stands_for AS bigint) AS reports
+              FROM {followed} WHERE stands_for > 0
+              UNION ALL
+              SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1, sum(spd), count(*)
+              FROM {followed} WHERE stands_for IS NULL GROUP BY xway, dir, seg, time DIV 60, vid)
         GROUP BY xway, dir, seg, minute
         """,
         followed=followed,

@@ -19,8 +19,6 @@ Frame = Any
 # Rules are written for the usual meaning of a failed cast and of an index: an error, not a null.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
-    # Partitions are many and small at first; adaptive execution joins those that stay small.
-    "spark.sql.shuffle.partitions": "32",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "48m",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.ansi.enabled": "true",
@@ -29,6 +27,8 @@ SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.files.maxPartitionBytes": "32m",
 }
+LEAST_PARTITIONS = 4
+BYTES_PER_PARTITION = 5 << 20  # of compressed input
 
 
 class Workshop:
@@ -67,10 +67,13 @@ class Workshop:
 
 
 @contextmanager
-def workshop(spark: Any, beside: Path) -> Iterator[Workshop]:
+def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
     """A workshop below `beside`, where all workers can reach it; nothing of it stays."""
-    before = {name: spark.conf.get(name, None) for name in SETTINGS}
-    for name, value in SETTINGS.items():
+    # A partition must fit into a core's share of the memory several times, whatever the input.
+    partitions = max(LEAST_PARTITIONS, input_bytes // BYTES_PER_PARTITION)
+    settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     folder = Path(tempfile.mkdtemp(prefix=".validation-", dir=beside))
     shop = Workshop(spark, folder)

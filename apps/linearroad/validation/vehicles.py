@@ -7,6 +7,8 @@ reports before and after:
 `entered`        it shows the vehicle in another segment than before, or starts a trip
 `standing_at`    its Pos, if it is the fourth or a later one of equal reports; else null
 `standing_until` the second at which the vehicle, standing, stops standing for lack of reports
+`stands_for`     of how many reports of the minute `spd` is the sum; null if they must be grouped
+`repeated`       another report of this second came before, which the rules forbid
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["first_reports", "follow"]
 
+STEP = f"{30 << 32}L"
 COUNTED = "vid, xway, dir, seg, lane, time, spd, pos"
 
 
@@ -33,35 +36,81 @@ def first_reports(shop: Workshop, reports: Frame) -> Frame:
 
 def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
     """The reports that count, and what each says of its vehicle; in memory from now on."""
-    followed = {"paper": _paper, "brandeis": _brandeis, "walmart": _walmart}[rules]
-    return shop.keep(followed(shop, first_reports(shop, reports)))
+    if rules == "paper":
+        # Second reports are rare: look for them on the way, and begin again if there are any.
+        followed = shop.keep(_paper(shop, reports))
+        if not followed.where("repeated").isEmpty():
+            followed = shop.keep(_paper(shop, first_reports(shop, reports)))
+        return followed
+    follow_all = _brandeis if rules == "brandeis" else _walmart
+    followed = follow_all(shop, first_reports(shop, reports))
+    return shop.keep(followed.selectExpr("*", "CAST(NULL AS int) AS stands_for"))
 
 
 def _paper(shop: Workshop, reports: Frame) -> Frame:
-    """A trip goes on exactly 30 s after the last report; standing is by lane 1 to 3, any speed."""
-    window = "WINDOW w AS (PARTITION BY vid, xway ORDER BY time)"
+    """A trip goes on exactly 30 s after the last report; standing is by lane 1 to 3, any speed.
+
+    A report's `state` is its Time and, below it, its place. So a vehicle's states order its
+    reports, and one is 30 s after another at the same place if their states differ by STEP.
+    Twelve million reports are sorted, once, by few and narrow columns.
+
+    A vehicle that reports once or twice in a minute needs no grouping for the minute's statistics:
+    of two reports from one segment the first stands for both.
+    """
     chained = shop.table(
-        f"""
-        SELECT {COUNTED}, coalesce(time - lag(time) OVER w <> 30, true) AS first,
-               seg <> lag(seg) OVER w AS other_segment,
-               lane = lag(lane) OVER w AND pos = lag(pos) OVER w AND dir = lag(dir) OVER w AS same,
-               lead(time) OVER w AS next_time
-        FROM {{reports}} {window}
+        """
+        SELECT *, lag(state, 1) OVER w AS last, lag(state, 2) OVER w AS second_last,
+               lag(state, 3) OVER w AS third_last, lag(cell) OVER w AS last_cell,
+               lead(state, 1) OVER w AS next, lead(state, 2) OVER w AS second_next,
+               lead(cell) OVER w AS next_cell, lead(spd) OVER w AS next_spd
+        FROM (SELECT vid, xway, dir * 100 + seg AS cell, spd,
+                     shiftleft(CAST(time AS bigint), 32) + (lane * 2 + dir) * 528000 + pos AS state
+              FROM {reports})
+        WINDOW w AS (PARTITION BY vid, xway ORDER BY state)
         """,
         reports=reports,
-    ).selectExpr("*", "NOT first AND same AS equal")
+    ).selectExpr(
+        "vid", "xway", "cell", "spd", "state", "next_spd",
+        f"CAST({_time('state')} AS int) AS time",
+        f"{_minute('state')} <=> {_minute('last')} AS with_last",
+        f"{_minute('state')} <=> {_minute('next')} AS with_next",
+        f"coalesce({_time('state')} - {_time('last')} <> 30, true) AS first",
+        f"coalesce({_time('state')} = {_time('last')}, false) AS repeated",
+        "last_cell", "cell <=> last_cell AS like_last", "cell <=> next_cell AS like_next",
+        f"last <=> state - {STEP} AND second_last <=> state - 2 * {STEP}"
+        f" AND third_last <=> state - 3 * {STEP} AS equal",
+        f"{_minute('state')} <=> {_minute('second_last')}"
+        f" OR {_minute('state')} <=> {_minute('second_next')} AS far",
+        f"CAST(least({_time('state')} + 30, {_time('next')}) AS int) AS until",
+        f"CAST(state & {2**32 - 1}L AS int) AS place",
+    )  # fmt: skip
     return shop.table(
-        f"""
-        SELECT {COUNTED}, first, first OR other_segment AS entered,
-               IF(standing, pos, NULL) AS standing_at,
-               IF(standing, least(time + 30, coalesce(next_time, time + 30)), NULL)
-                   AS standing_until
-        FROM (SELECT *, lane BETWEEN 1 AND 3 AND equal AND lag(equal, 1, false) OVER w
-                        AND lag(equal, 2, false) OVER w AS standing
-              FROM {{chained}} {window})
+        """
+        SELECT vid, xway, CAST(cell DIV 100 AS int) AS dir, cell % 100 AS seg,
+               CAST(place DIV 1056000 AS int) AS lane, time, first, entered, repeated,
+               IF(standing, place % 528000, NULL) AS standing_at,
+               IF(standing, until, NULL) AS standing_until,
+               CASE WHEN far OR with_last AND with_next THEN NULL
+                    WHEN with_last AND like_last THEN 0
+                    WHEN with_next AND like_next THEN 2 ELSE 1 END AS stands_for,
+               IF(NOT far AND NOT with_last AND with_next AND like_next, CAST(spd AS bigint) + next_spd,
+                  CAST(spd AS bigint)) AS spd
+        FROM (SELECT *, first OR cell % 100 <> last_cell % 100 AS entered,
+                     equal AND place DIV 1056000 BETWEEN 1 AND 3 AS standing
+              FROM {chained})
+        WHERE entered OR standing OR repeated
+              OR far OR with_last AND with_next OR NOT (with_last AND like_last)
         """,
         chained=chained,
-    ).drop("pos")
+    )
+
+
+def _time(state: str) -> str:
+    return f"shiftright({state}, 32)"
+
+
+def _minute(state: str) -> str:
+    return f"(shiftright({state}, 32) DIV 60)"
 
 
 def _brandeis(shop: Workshop, reports: Frame) -> Frame:
@@ -121,7 +170,8 @@ def _walmart(shop: Workshop, reports: Frame) -> Frame:
                NOT first AND lane = last_lane AND pos = last_pos AS equal
         FROM (SELECT {COUNTED}, lag(seg) OVER w AS last_seg, lag(lane) OVER w AS last_lane,
                      lag(pos) OVER w AS last_pos,
-                     coalesce(lane = 0 AND time - lag(time) OVER w > 60, true) AS first
+                     lag(time) OVER w IS NULL OR lane = 0 AND time - lag(time) OVER w > 60
+                         AS first
               FROM {{counted}} {window})
         """,
         counted=counted,

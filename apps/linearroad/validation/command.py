@@ -1,0 +1,70 @@
+"""`xstream linearroad validate`: the command; what it runs is imported when it runs."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from linearroad.validation.verdict import Verdict
+
+__all__ = ["validate_command"]
+
+SHOWN = 10
+
+
+def validate_command(
+    input: Annotated[Path, typer.Option(help="What the run read.")],
+    output: Annotated[Path, typer.Option(help="The directory that the run wrote.")],
+    history: Annotated[
+        Path | None, typer.Option(help="A directory that `generate --history` wrote.")
+    ] = None,
+    tolls: Annotated[Path | None, typer.Option(help="TollHistory, flat or Parquet.")] = None,
+    segment_history: Annotated[
+        Path | None, typer.Option(help="SegmentHistory, flat or Parquet.")
+    ] = None,
+    rules: Annotated[
+        str | None, typer.Option(help="paper, brandeis or walmart; the run's if not given.")
+    ] = None,
+    minutes: Annotated[
+        int | None, typer.Option(help="The run stopped after so many minutes.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write OUTPUT/report.html as well.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print validation.json.")] = False,
+) -> None:
+    """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
+    from linearroad.validation.steps import steps
+    from linearroad.validation.validate import HistoryPaths, validate
+
+    with steps() as say:
+        paths = HistoryPaths(history, tolls, segment_history)
+        shown = validate(input, output, paths, rules, minutes, master, say)
+        if report:
+            from linearroad.validation.report import write_report
+
+            say("drawing the report")
+            page = write_report(output, shown)
+    if json:
+        typer.echo(json_module.dumps(shown.verdict.as_dict(), indent=1))
+    else:
+        show(shown.verdict, output)
+        if report:
+            typer.echo(f"report: {page}")
+    if not shown.verdict.passed:
+        raise typer.Exit(1)
+
+
+def show(verdict: Verdict, output: Path) -> None:
+    """The verdict, and the first differences in words."""
+    typer.echo(verdict.line())
+    if verdict.passed:
+        return
+    for sentence in verdict.first_differences[:SHOWN]:
+        typer.echo(f"  {sentence}")
+    typer.echo(f"all differences: {output / str(verdict.differences_file)}")
