@@ -12,6 +12,8 @@ from linearroad.store import ExpresswayHistory
 
 __all__ = ["History"]
 
+_PAGE_BYTES = 4096
+
 
 @dataclass(frozen=True)
 class History:
@@ -24,7 +26,10 @@ class History:
 
     @classmethod
     def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
-        """From the compact stores of expressways."""
+        """From the compact stores of expressways, every page of them in memory from now on."""
+        for store in stores.values():
+            for array in store:
+                array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)
         return cls(
             {xway: (store.toll_vids, store.tolls) for xway, store in stores.items()},
             {xway: store.segment_sums for xway, store in stores.items()},

@@ -184,7 +184,9 @@ class ParquetReader:
         self.name = path.name
         self.path = path
         try:
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            self._file = pq.ParquetFile(
+                path, page_checksum_verification=True, pre_buffer=False
+            )  # pre_buffer would keep every row group that was read
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} is not a Parquet file: {error}") from error
         present = set(self._file.schema_arrow.names)
