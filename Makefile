@@ -34,11 +34,12 @@ test-slow: install ## the tests that take minutes
 asan: install ## the signal-segment tests under AddressSanitizer and UBSan
 	$(BIN)/python tests/run_sanitized.py
 
-demo: install ## the main job, in the terminal
-	@$(BIN)/python examples/demo.py
+demo: install ## the main job: rush-hour traffic generated, run, validated, reported
+	@$(BIN)/xstream linearroad demo
 
-bench: install ## benchmarks, with the figure each one must reach; ONLY=append runs those
+bench: install ## benchmarks and small experiments, with the figures they must reach; ONLY=append runs those
 	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)")
+	$(if $(ONLY),,$(BIN)/xstream experiment all)
 
 bench-peers: install ## the paper's benchmarks beside other engines, which it installs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'

@@ -1,8 +1,8 @@
 """Profiling memory managers: one query under every variant, what each costs and who causes it.
 
-Throughput is measured in plain runs, in turns. Costs come from one more run in which every tuple is
-timed and every call into the manager as well; it takes longer, so that only shares of its time are
-told, and counts, which are exact.
+Throughput is measured in plain runs, in turns. Costs come from further runs in which every tuple is
+timed and every call into the manager as well; they take longer, so that only shares of the quickest
+one's time are told, and counts, which are exact.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def compare(
     trials: int = 3,
     clock: str = "wall",
 ) -> Comparison:
-    """Run a query under every variant: plain runs in turns, then a profiled one of each.
+    """Run a query under every variant: plain runs in turns, then profiled ones.
 
     >>> import numpy as np, xstream as xs
     >>> def declare():
@@ -204,7 +204,14 @@ def compare(
         return engine.timed_run(declare())[1]
 
     results = interleave({name: partial(plain, each) for name, each in engines.items()}, trials)
-    profiles = tuple(_profile(declare(), each, results[each.name]) for each in picked)
+    profiles = tuple(
+        # Whatever else the machine does strikes in the middle of a call: the quickest run counts.
+        min(
+            (_profile(declare(), each, results[each.name]) for _ in range(min(trials, 3))),
+            key=lambda profile: profile.profiled_ns,
+        )
+        for each in picked
+    )
     return Comparison(query.name, clock, profiles, machine())
 
 

@@ -15,6 +15,7 @@ import typer
 
 from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
+from xstream.cli.experiment import experiment
 from xstream.cli.profile import profile
 from xstream.errors import XStreamError
 
@@ -29,6 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench_app, name="bench")
+app.command()(experiment)
 app.command()(profile)
 
 

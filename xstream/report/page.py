@@ -13,7 +13,7 @@ __all__ = ["document", "machine_line", "paragraphs", "plot_html", "section", "ta
 _STYLE = """
 :root{color-scheme:light;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--tint:#f4f7fa;--mark:#1f4e79}
 *{box-sizing:border-box}
-body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);margin:0 auto;max-width:66rem;
+body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);margin:0 auto;max-width:72rem;
 padding:1.5rem 1.25rem 4rem;background:#fff}
 h1{font-size:1.7rem;line-height:1.25;margin:.5rem 0 .25rem}
 h2{font-size:1.25rem;margin:2.2rem 0 .5rem;border-top:1px solid var(--line);padding-top:1.2rem}
@@ -32,7 +32,7 @@ nav a{margin-right:1rem}
 a{color:var(--mark)}
 code{background:var(--tint);padding:.1em .3em;border-radius:3px;font-size:.9em}
 details{margin:.6rem 0}summary{cursor:pointer;color:var(--mark)}
-@media(max-width:600px){body{padding:1rem .9rem 3rem}.plot{height:380px}}
+@media(max-width:600px){body{padding:1rem .9rem 3rem}}
 """
 _NUMBER = re.compile(r"^[-+]?[\d,.]+( ?(%|[kMGT]?B?|ms|s|times|x))?$")
 
@@ -109,8 +109,9 @@ def plot_html(figure: Any, number: int) -> str:
     """A plot as a part of a page that has plotly's script already."""
     import plotly.io as pio
 
+    height = f' style="height:{figure.layout.height}px"' if figure.layout.height else ""
     return (
-        f'<div class="plot" id="plot{number}"></div><script>'
+        f'<div class="plot" id="plot{number}"{height}></div><script>'
         f'(function(){{var f={pio.to_json(figure)};Plotly.newPlot("plot{number}",f.data,f.layout,'
         "{responsive:true,displayModeBar:false});})();</script>"
     )

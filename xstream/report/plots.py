@@ -18,9 +18,16 @@ def _layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
         title={"text": title, "font": {"size": 15}, "x": 0, "xanchor": "left"},
         xaxis_title=x, yaxis_title=y, template="plotly_white", font={"family": "system-ui"},
         margin={"l": 60, "r": 12, "t": 48, "b": 48},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}, **more,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0, "traceorder": "normal"},
+        **more,
     )  # fmt: skip
     return figure
+
+
+def _whiskers(points: Series) -> dict[str, Any] | None:
+    if not any(point[2] for point in points):
+        return None
+    return {"type": "data", "array": [point[2] for point in points], "thickness": 1.2}
 
 
 def lines(
@@ -40,7 +47,7 @@ def lines(
         figure.add_trace(
             go.Scatter(
                 x=[point[0] for point in points], y=[point[1] for point in points],
-                error_y={"type": "data", "array": [point[2] for point in points], "thickness": 1.2},
+                error_y=_whiskers(points),
                 name=name, mode="lines+markers" if len(points) < 60 else "lines",
                 line={"color": COLORS[number % len(COLORS)], "width": 2,
                       "dash": "dash" if name in dashed else "solid"},
@@ -61,7 +68,7 @@ def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool =
         figure.add_trace(
             go.Bar(
                 x=[point[0] for point in points], y=[point[1] for point in points], name=name,
-                error_y={"type": "data", "array": [point[2] for point in points], "thickness": 1.2},
+                error_y=_whiskers(points),
                 marker_color=COLORS[number % len(COLORS)],
             )
         )  # fmt: skip

@@ -12,8 +12,8 @@ from xstream.sigseg import REASONS
 __all__ = ["copy_rows", "overview_rows", "profile_page", "profile_parts"]
 
 OVERVIEW = (
-    "variant", "Msamples/s", "of the best", "copied", "bytes copied a sample", "allocations",
-    "reallocations", "of them moved", "peak", "in the manager", "in operators", "in the engine",
+    "variant", "Msamples/s", "of best", "copied", "B a sample", "allocations", "reallocations",
+    "moved", "peak", "manager", "operators", "engine",
 )  # fmt: skip
 #: Operators that copied less than this share of all are left out of tables.
 _LEAST_SHARE = 0.001
@@ -29,6 +29,25 @@ def size(bytes_: float) -> str:
         if bytes_ >= large:
             return f"{bytes_ / large:.1f} {unit}"
     return f"{bytes_:.0f} B"
+
+
+def short_names(comparison: Comparison) -> list[str]:
+    """Variants by what tells them apart: their managers alone where only those differ."""
+    variants = [profile.variant for profile in comparison.profiles]
+    schedulers = {variant.scheduler for variant in variants}
+    batches = {variant.batch for variant in variants}
+    return [
+        ", ".join(
+            part
+            for part, wanted in (
+                (variant.memory, True),
+                (variant.scheduler, len(schedulers) > 1),
+                (f"batch {variant.batch or 'no limit'}", len(batches) > 1),
+            )
+            if wanted
+        )
+        for variant in variants
+    ]
 
 
 def overview_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -73,7 +92,7 @@ def copy_rows(profile: Profile) -> list[tuple[str, ...]]:
 
 def _plots(comparison: Comparison) -> list[Any]:
     profiles = comparison.profiles
-    names = [profile.variant.name for profile in profiles]
+    names = short_names(comparison)
     found = [
         plots.stacked_bars(
             "Samples a second, in millions", "Msamples/s", names,
@@ -99,17 +118,17 @@ def _plots(comparison: Comparison) -> list[Any]:
         plots.lines(
             "Memory that segments take, over the profiled run", "share of the run", "MB",
             {
-                profile.variant.name: [
+                name: [
                     (at / max(profile.timeline[-1][0], 1e-9), live / 1e6, 0.0)
                     for at, live in profile.timeline
                 ]
-                for profile in profiles
+                for name, profile in zip(names, profiles, strict=True)
                 if profile.timeline
             },
         ),
     ]  # fmt: skip
     for figure in found[:3]:
-        figure.update_layout(height=200 + 34 * len(names))
+        figure.update_layout(height=170 + 34 * len(names))
     return found
 
 

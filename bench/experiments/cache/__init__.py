@@ -1,0 +1,1 @@
+"""Cache behaviour of the schedulers on EngineBench."""

@@ -1,0 +1,1 @@
+"""Figure 6: DETECTAUDIO under four memory managers as batches grow."""

@@ -1,0 +1,1 @@
+"""Table I: PASSCHAIN, STATFILTER and SILENCEFILTER, with NoSigSeg and other engines."""

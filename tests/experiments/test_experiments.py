@@ -1,0 +1,221 @@
+"""Experiments: folders, tidy tables, intervals, and every form giving one answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from detectaudio.recording import generate as audio_recording
+from leaks.pressure import generate as pressure_recording
+from leaks.query import find as find_leaks
+
+import xstream as xs
+from tests.apps.calling import call
+from xstream.bench import experiment as experiments
+from xstream.bench.experiment import (
+    Experiment,
+    Finding,
+    Plot,
+    Row,
+    Scale,
+    find_experiment,
+    mean_and_interval,
+    run_experiment,
+    summary,
+)
+from xstream.bench.report import Figure
+from xstream.report.experiment_page import drawn, experiment_page, experiment_text
+
+OURS = ("cache", "fig6", "fig7", "fig8", "table1")
+
+
+def test_every_experiment_of_the_paper_has_a_folder() -> None:
+    assert set(OURS) <= set(experiments.experiments())
+    for name in OURS:
+        found = find_experiment(name)
+        assert found.name == name
+        assert len(found.paper.split()) > 30
+        assert found.plots
+
+
+def _noisy(scale: Scale) -> Iterator[Row]:
+    for trial in range(scale.trials):
+        for load in (1, 2):
+            yield {"load": load, "how": "<b>", "trial": trial, "samples_per_second": load + trial}
+
+
+def _found(rows: Sequence[Row]) -> Finding:
+    means = summary(rows, ["load"])
+    figure = Figure("twice", means[2,][0] / means[1,][0], "times", floor=1.0)
+    return Finding([figure], ("load", "mean"), [(1, means[1,][0])], "It is `so` & <so>.")
+
+
+OWN = Experiment(
+    "own",
+    "An experiment",
+    "Nothing.",
+    _noisy,
+    (Plot("a plot", "load", "samples_per_second", ("how",), "y", "x", {"how": "<b>"}),),
+    _found,
+)
+
+
+def test_the_table_has_every_trial_with_every_parameter_machine_and_commit() -> None:
+    outcome = run_experiment(OWN, Scale(trials=3))
+    rows = list(csv.DictReader(io.StringIO(outcome.to_csv())))
+    assert len(rows) == 6
+    wanted = {"load", "how", "trial", "samples_per_second", "experiment", "scale", "clock",
+              "processor", "cores", "commit", "measured"}  # fmt: skip
+    assert wanted <= set(rows[0])
+    assert all(row["experiment"] == "own" for row in rows)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(400):
+        mean, half = mean_and_interval(rng.normal(3.0, 2.0, 5).tolist())
+        inside += abs(mean - 3.0) <= half
+    assert 0.92 < inside / 400 < 0.98
+    assert mean_and_interval([4.0]) == (4.0, 0.0)
+
+
+def test_a_plot_shows_means_of_the_rows_that_belong_to_it() -> None:
+    rows = [*_noisy(Scale(trials=3)), {"load": 1, "how": "other", "samples_per_second": 99.0}]
+    figure = drawn(OWN.plots[0], rows)
+    assert len(figure.data) == 1
+    assert list(figure.data[0].y) == [2.0, 3.0]
+    assert list(figure.data[0].error_y.array) == pytest.approx([2.484, 2.484], abs=1e-3)
+    bars = drawn(Plot("b", "load", "samples_per_second", ("how",), "y", "x", {}, kind="bars"), rows)
+    assert bars.data[0].type == "bar"
+
+
+def test_pages_say_what_the_paper_and_what_we_find() -> None:
+    found = run_experiment(OWN, Scale(trials=2)).to_json()
+    page, text = experiment_page(found, OWN.plots), experiment_text(found)
+    assert "What the paper found" in page
+    assert "It is <code>so</code> &amp; &lt;so&gt;." in page
+    assert "<b>" not in page.split("</script>")[-1]
+    assert "src=" not in page.replace("src='+", "").split("<body>")[1]
+    assert "| twice |" in text
+    assert "reached" in text
+
+
+def test_an_experiment_of_ones_own_is_run_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "numbers.py").write_text("LOADS = (1, 2)\n")
+    (folder / "experiment.py").write_text(
+        "from xstream.bench.experiment import Experiment, Finding, Plot\n"
+        "from .numbers import LOADS\n"
+        "def measure(scale):\n"
+        "    for trial in range(scale.trials):\n"
+        "        for load in LOADS:\n"
+        "            yield {'load': load, 'trial': trial, 'samples_per_second': load * 1.0}\n"
+        "def find(rows):\n"
+        "    return Finding([], ('rows',), [(len(rows),)], 'Fine.')\n"
+        "plot = Plot('p', 'load', 'samples_per_second', (), 'y', 'x', {})\n"
+        "EXPERIMENT = Experiment('mine', 'Mine', 'Nothing.', measure, (plot,), find)\n"
+    )
+    out = tmp_path / "out"
+    assert call(monkeypatch, "experiment", folder, "--out", out, "--trials", 2, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["table"]["rows"] == [["4"]]
+    names = {path.name for path in (out / "mine").iterdir()}
+    assert names == {"results.csv", "results.json", "page.md", "page.html"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("fig99",), "there is no experiment 'fig99'"),
+        (("fig6", "--clock", "sun"), "--clock is wall or processor"),
+        (("fig6", "--trials", "0"), "--trials is at least 1"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: tuple[str, ...],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "experiment", *arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_without_a_name_the_experiments_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "experiment") == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in OURS)
+
+
+# -- Figure 8: one answer in every form ------------------------------------------------------
+
+
+def _forms() -> Any:
+    find_experiment("fig8")
+    from xstream_experiment_fig8 import forms  # type: ignore[import-not-found]
+
+    return forms
+
+
+@pytest.mark.parametrize("scheduler", xs.SCHEDULER_NAMES)
+@pytest.mark.parametrize("model", ["SAMPLES", "WINDOWSTRIDE", "WINDOWS", "SEGS"])
+def test_pipeline_finds_the_same_leaks_in_every_form(model: str, scheduler: str) -> None:
+    pressure = pressure_recording(7.0, 3, 2, seed=2)
+    wanted = find_leaks(pressure)
+    query = xs.Query()
+    out = _forms().PIPELINE[model](query, pressure, 1).collect()
+    found = query.run(scheduler)[out]
+    assert len(wanted) == 2
+    assert [at for at, _ in found] == [at for at, _ in wanted]
+    assert np.allclose([ratio for _, ratio in found], [ratio for _, ratio in wanted])
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "df"])
+@pytest.mark.parametrize("model", ["SAMPLES", "WINDOWS", "SEGS"])
+def test_join_and_sync_cut_the_same_samples_out(model: str, scheduler: str) -> None:
+    recording = audio_recording(1.5, 2, 22.0, seed=5)
+    forms = _forms()
+    query = xs.Query()
+    synced = forms.DETECTAUDIO["SEGS", "sync"](query, recording, 1).collect()
+    wanted = query.run()[synced]
+    assert wanted
+    query = xs.Query()
+    joined = forms.DETECTAUDIO[model, "join"](query, recording, 1).collect()
+    rows = query.run(scheduler)[joined]
+    times = np.concatenate([np.arange(row[0].start, row[0].stop) for row in wanted])
+    assert [row[0] for row in rows] == times.tolist()
+    for channel in range(4):
+        samples = np.concatenate([np.asarray(row[channel]) for row in wanted])
+        assert np.array_equal(np.float32([row[1 + channel] for row in rows]), samples)
+
+
+def test_arrow_joins_the_same_rows() -> None:
+    find_experiment("fig8")
+    from xstream_experiment_fig8.experiment import (  # type: ignore[import-not-found]
+        library_join_rows_per_second,
+    )
+
+    assert library_join_rows_per_second(audio_recording(1.0, 1), "processor") > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OURS)
+def test_an_experiment_runs_at_a_small_size(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = ("--trials", 1, "--seconds", 0.005, "--clock", "processor", "--out", tmp_path)
+    assert call(monkeypatch, "experiment", name, *how) == 0
+    assert (tmp_path / name / "page.html").stat().st_size > 10_000

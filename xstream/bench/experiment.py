@@ -1,0 +1,235 @@
+"""Experiments: a folder each, one command each, a tidy table of every trial.
+
+An experiment's folder has an `experiment.py` that defines EXPERIMENT. Ours lie in bench/experiments
+of the source tree, and beside this package where it is installed without one.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from xstream.bench.report import Figure, machine
+from xstream.errors import InputError
+
+__all__ = [
+    "Experiment", "Finding", "Outcome", "Plot", "Row", "Scale", "experiments", "find_experiment",
+    "mean_and_interval", "run_experiment", "summary",
+]  # fmt: skip
+
+#: One trial: what was varied, the number of the trial, and what was measured.
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured."""
+
+    full: bool = False
+    trials: int = 5
+    #: About how long one trial takes.
+    seconds: float = 0.03
+    clock: str = "wall"
+    #: Whether other engines are measured too; they take minutes.
+    peers: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the table says."""
+        return "full" if self.full else "small"
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot of means with confidence intervals: what is on its axes and what tells lines apart."""
+
+    title: str
+    x: str
+    value: str
+    by: tuple[str, ...]
+    y_title: str
+    x_title: str
+    #: Which rows are in it, by the values of other columns.
+    where: Mapping[str, Any]
+    kind: str = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found: figures with what is asked of them, a table, and a page of text."""
+
+    figures: Sequence[Figure]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    #: Why we differ from the paper, from what was measured.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What an experiment's folder defines."""
+
+    name: str
+    title: str
+    #: What the paper found, in words.
+    paper: str
+    measure: Callable[[Scale], Iterator[Row]]
+    plots: Sequence[Plot]
+    find: Callable[[Sequence[Row]], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An experiment that was run."""
+
+    experiment: Experiment
+    scale: Scale
+    rows: Sequence[Row]
+    finding: Finding
+    machine: dict[str, Any]
+
+    def to_csv(self) -> str:
+        """Every trial in a row, with every parameter, the machine and the commit."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        where = {
+            "experiment": self.experiment.name, "scale": self.scale.name,
+            "clock": self.scale.clock, **self.machine,
+            "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        }  # fmt: skip
+        text = io.StringIO()
+        writer = csv.DictWriter(text, [*names, *where], restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, **where} for row in self.rows)
+        return text.getvalue()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "experiment": self.experiment.name,
+            "title": self.experiment.title,
+            "scale": self.scale.name,
+            "clock": self.scale.clock,
+            "trials": self.scale.trials,
+            "paper": self.experiment.paper,
+            "figures": [figure.to_json() for figure in self.finding.figures],
+            "table": {
+                "columns": list(self.finding.columns),
+                "rows": [list(map(str, row)) for row in self.finding.rows],
+            },
+            "text": self.finding.text,
+            "rows": list(self.rows),
+            "machine": self.machine,
+        }
+
+
+def run_experiment(
+    experiment: Experiment, scale: Scale, progress: Callable[[Row], None] | None = None
+) -> Outcome:
+    """Measure and draw conclusions."""
+    rows = []
+    for row in experiment.measure(scale):
+        rows.append(row)
+        if progress is not None:
+            progress(row)
+    return Outcome(experiment, scale, rows, experiment.find(rows), machine())
+
+
+# -- tables of trials ------------------------------------------------------------------------
+
+
+def mean_and_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half of its 95 % confidence interval (Student's).
+
+    >>> mean, half = mean_and_interval([1.0, 2.0, 3.0])
+    >>> mean, round(half, 3)
+    (2.0, 2.484)
+    """
+    count = len(values)
+    mean = math.fsum(values) / count
+    if count < 2:
+        return mean, 0.0
+    from scipy import stats
+
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    return mean, float(stats.t.ppf(0.975, count - 1)) * spread / math.sqrt(count)
+
+
+def summary(
+    rows: Sequence[Row], by: Sequence[str], value: str = "samples_per_second"
+) -> dict[tuple[Any, ...], tuple[float, float]]:
+    """Mean and half interval of a measured column, for each combination of others.
+
+    >>> summary([{"n": 1, "v": 2.0}, {"n": 1, "v": 4.0}], ["n"], "v")[(1,)][0]
+    3.0
+    """
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if value in row and all(name in row for name in by):
+            groups.setdefault(tuple(row[name] for name in by), []).append(float(row[value]))
+    return {key: mean_and_interval(values) for key, values in groups.items()}
+
+
+# -- folders ---------------------------------------------------------------------------------
+
+
+def _homes() -> list[Path]:
+    package = Path(__file__).resolve().parents[1]
+    return [package / "experiments", package.parent / "bench" / "experiments"]
+
+
+def experiments() -> dict[str, Path]:
+    """The experiments' folders, by name."""
+    return {
+        folder.name: folder
+        for home in _homes()
+        if home.is_dir()
+        for folder in sorted(home.iterdir())
+        if (folder / "experiment.py").is_file()
+    }
+
+
+def find_experiment(name: str) -> Experiment:
+    """An experiment by its name, or by a folder of your own."""
+    known = experiments()
+    folder = known.get(name, Path(name))
+    path = folder / "experiment.py"
+    if not path.is_file():
+        raise InputError(f"there is no experiment {name!r}: choose one of {', '.join(known)}")
+    # The folder is a package of its own, so that its files can import one another.
+    package = f"xstream_experiment_{folder.name.replace('-', '_')}"
+    if f"{package}.experiment" in sys.modules:
+        module = sys.modules[f"{package}.experiment"]
+    else:
+        _load(package, folder / "__init__.py", folder)
+        module = _load(f"{package}.experiment", path, None)
+    found = getattr(module, "EXPERIMENT", None)
+    if not isinstance(found, Experiment):
+        raise InputError(f"{path} defines no EXPERIMENT")
+    return found
+
+
+def _load(name: str, path: Path, package: Path | None) -> Any:
+    where = [str(package)] if package is not None else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=where)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        if path.is_file():
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

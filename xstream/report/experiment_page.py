@@ -1,0 +1,86 @@
+"""The page of an experiment: what the paper found, what we find, plots and every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xstream.bench.experiment import Plot, Row, summary
+from xstream.report import plots
+from xstream.report.page import document, machine_line, paragraphs, plot_html, section, table_html
+
+__all__ = ["experiment_page", "experiment_parts", "experiment_text", "figure_rows"]
+
+
+def drawn(plot: Plot, rows: Sequence[Row]) -> Any:
+    """Means of the rows that belong to a plot, with their 95 % confidence intervals."""
+    wanted = [row for row in rows if all(row.get(k) == v for k, v in plot.where.items())]
+    series: dict[str, list[tuple[Any, float, float]]] = {}
+    for key, (mean, half) in summary(wanted, [*plot.by, plot.x], plot.value).items():
+        name = ", ".join(map(str, key[:-1]))
+        series.setdefault(name, []).append((key[-1], mean * plot.scale, half * plot.scale))
+    if plot.kind == "bars":
+        return plots.bars(plot.title, plot.x_title, plot.y_title, series, plot.log_y)
+    return plots.lines(plot.title, plot.x_title, plot.y_title, series, plot.log_x, plot.log_y)
+
+
+def figure_rows(figures: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Figures with what is asked of them."""
+    rows: list[tuple[str, ...]] = []
+    for figure in figures:
+        asked = ""
+        if figure["floor"] is not None:
+            asked = f"at least {figure['floor']:g}"
+        elif figure["ceiling"] is not None:
+            asked = f"at most {figure['ceiling']:g}"
+        verdict = {True: "reached", False: "not reached", None: ""}[figure["reached"]]
+        rows.append((figure["name"], f"{figure['value']:,.3g}", figure["unit"], asked, verdict))
+    return rows
+
+
+def experiment_parts(found: dict[str, Any], drawings: Sequence[Plot], first_plot: int) -> list[str]:
+    """What stands on the page, from an outcome's plain data."""
+    return [
+        section("What the paper found", paragraphs(found["paper"])),
+        section(
+            "What we find", paragraphs(found["text"]),
+            table_html(("figure", "value", "", "asked", ""), figure_rows(found["figures"])),
+        ),
+        *(
+            plot_html(drawn(plot, found["rows"]), first_plot + number)
+            for number, plot in enumerate(drawings)
+        ),
+        section(
+            "Means of all trials", table_html(found["table"]["columns"], found["table"]["rows"])
+        ),
+    ]  # fmt: skip
+
+
+def subtitle(found: dict[str, Any]) -> str:
+    """How and where it was measured."""
+    by = "the wall clock" if found["clock"] == "wall" else "the processor's clock"
+    return (
+        f"{found['scale']} size, {found['trials']} trials in turns, by {by}; whiskers are 95 % "
+        f"confidence intervals. {machine_line(found['machine'])}"
+    )
+
+
+def experiment_page(found: dict[str, Any], drawings: Sequence[Plot]) -> str:
+    """A whole page."""
+    return document(found["title"], experiment_parts(found, drawings, 0), subtitle(found))
+
+
+def experiment_text(found: dict[str, Any]) -> str:
+    """The same as Markdown, for readers of the source tree."""
+
+    def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        lines = ["| " + " | ".join(cells) + " |" for cells in [columns, *rows]]
+        return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])
+
+    figures = table(("figure", "value", "unit", "asked", "verdict"), figure_rows(found["figures"]))
+    means = table(found["table"]["columns"], found["table"]["rows"])
+    return (
+        f"# {found['title']}\n\n{subtitle(found)}\n\n## What the paper found\n\n"
+        f"{found['paper'].strip()}\n\n## What we find\n\n{found['text'].strip()}\n\n{figures}\n\n"
+        f"## Means of all trials\n\n{means}\n"
+    )
