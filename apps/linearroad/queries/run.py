@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import gc
-import json
-import platform
-import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import xstream as xs
@@ -22,25 +17,13 @@ from linearroad.queries.network import RAW, RULES, Network, build, settle
 from linearroad.queries.operators.answers import as_scheduled
 from linearroad.queries.reading import open_input
 from linearroad.queries.sharding import HANDED_OVER, Worker, together
+from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
 from linearroad.queries.writing import RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
 BURST = 1  # chunks that are let in before all is worked off: they stay in the cache
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How to run; see `xstream linearroad run --help`."""
-
-    rules: str = "paper"
-    speed: float | None = None  # None: as fast as it goes
-    minutes: int | None = None
-    form: str = "csv"
-    scheduler: str = "df"
-    memory: str = "refcount-lazy"
-    workers: int = 1
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -83,7 +66,9 @@ def run(
             ]
             query, shards = _query(feeds, history, taker, options)
             _execute(query, feeds, shards, taker, timeline, options, progress)
-        return _summarise(taker, rejects, options, workers, out)
+        taker.result.rejects = dict(sorted(rejects.by_reason.items()))
+        write_summary(out / "summary.json", taker.result, options, workers)
+        return taker.result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
 
@@ -186,24 +171,3 @@ def _interruptible(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _summarise(
-    taker: AnswerSink, rejects: RejectWriter, options: RunOptions, workers: int, out: Path
-) -> RunResult:
-    result = taker.result
-    result.rejects = dict(sorted(rejects.by_reason.items()))
-    summary = {
-        **{name: getattr(result, name) for name in result.__dataclass_fields__},
-        "reports_per_second": result.reports_per_second,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "rules": options.rules,
-        "speed": options.speed or "max",
-        "workers": workers,
-        "scheduler": options.scheduler,
-        "memory": options.memory,
-        "version": metadata.version("xstream"),
-        "machine": f"{platform.machine()}, {platform.system()} {platform.release()}",
-    }
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    return result

@@ -1,0 +1,68 @@
+"""How a run was made and what came of it, for `summary.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from linearroad.queries.answering import RunResult
+
+__all__ = ["RunOptions", "write_summary"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run; see `xstream linearroad run --help`."""
+
+    rules: str = "paper"
+    speed: float | None = None  # None: as fast as it goes
+    minutes: int | None = None
+    form: str = "csv"
+    scheduler: str = "df"
+    memory: str = "refcount-lazy"
+    workers: int = 1
+
+
+def write_summary(path: Path, result: RunResult, options: RunOptions, workers: int) -> None:
+    """Everything that a run has to say of itself, as JSON."""
+    answers = list(result.answers.values())
+    asked = ("balance requests", "expenditure requests", "travel-time requests")
+    by_type = {"position reports": result.reports, **dict(zip(asked, answers[2:], strict=True))}
+    summary = {
+        **{name: getattr(result, name) for name in result.__dataclass_fields__},
+        "rows_by_type": by_type,
+        "reports_per_second": result.reports_per_second,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "rules": options.rules,
+        "speed": options.speed or "max",
+        "minutes": options.minutes,
+        "workers": workers,
+        "scheduler": options.scheduler,
+        "memory": options.memory,
+        "version": metadata.version("xstream"),
+        "machine": _machine(),
+    }
+    path.write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def _machine() -> dict[str, str | int]:
+    cpu = platform.machine()
+    described = Path("/proc/cpuinfo")
+    for line in described.read_text().splitlines() if described.exists() else ():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count() or 1,
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
