@@ -98,7 +98,7 @@ def test_a_plot_shows_means_of_the_rows_that_belong_to_it() -> None:
 
 def test_pages_say_what_the_paper_and_what_we_find() -> None:
     found = run_experiment(OWN, Scale(trials=2)).to_json()
-    page, text = experiment_page(found, OWN.plots), experiment_text(found)
+    page, text = experiment_page(found), experiment_text(found)
     assert "What the paper found" in page
     assert "It is <code>so</code> &amp; &lt;so&gt;." in page
     assert "<b>" not in page.split("</script>")[-1]

@@ -72,7 +72,7 @@ def test_appends_are_sync_s_where_the_manager_copies_them() -> None:
     worst = max(copying.operators, key=lambda each: each.bytes_copied)
     assert worst.copied_for["append"] == worst.bytes_copied > 0
     assert lazy.memory.copied_for["append"] == 0
-    assert copy_rows(copying)[0][0] == worst.name
+    assert copy_rows(copying.to_json())[0][0] == worst.name
 
 
 def test_shares_make_up_the_whole_and_memory_is_watched() -> None:
@@ -193,7 +193,8 @@ def test_applications_can_be_profiled(
 def test_pages_escape_what_users_call_their_queries() -> None:
     query = xs.Query("<b>mine</b>")
     query.source(xs.io.array(NOISE), name="<i>").count()
-    text = profile_page(compare(lambda: query, variants("refcount-lazy", "df", "1"), trials=1))
+    found = compare(lambda: query, variants("refcount-lazy", "df", "1"), trials=1)
+    text = profile_page(found.to_json())
     assert "<b>mine" not in text
     assert "&lt;b&gt;mine" in text
     assert size(2_500) == "2.5 kB"

@@ -12,7 +12,7 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,7 @@ class Outcome:
                 "rows": [list(map(str, row)) for row in self.finding.rows],
             },
             "text": self.finding.text,
+            "plots": [asdict(plot) for plot in self.experiment.plots],
             "rows": list(self.rows),
             "machine": self.machine,
         }

@@ -17,6 +17,7 @@ from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
 from xstream.cli.experiment import experiment
 from xstream.cli.profile import profile
+from xstream.cli.report import report
 from xstream.errors import XStreamError
 
 __all__ = ["app", "main"]
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(bench_app, name="bench")
 app.command()(experiment)
 app.command()(profile)
+app.command()(report)
 
 
 def _print_version(wanted: bool) -> None:

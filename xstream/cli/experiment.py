@@ -88,7 +88,7 @@ def _write(outcome: Any, found: dict[str, Any], folder: Path) -> list[Path]:
         "results.csv": outcome.to_csv(),
         "results.json": json.dumps({"outcome": found}),
         "page.md": experiment_text(found),
-        "page.html": experiment_page(found, outcome.experiment.plots),
+        "page.html": experiment_page(found),
     }
     for name, text in files.items():
         write(folder / name, text)

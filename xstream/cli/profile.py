@@ -76,7 +76,7 @@ def _write(comparison: Comparison, html: Path | None, out: Path | None) -> None:
     if html is not None:
         from xstream.report.profile_page import profile_page
 
-        write(html, profile_page(comparison))
+        write(html, profile_page(comparison.to_json()))
     if out is not None:
         import json
 
@@ -91,11 +91,12 @@ def _print(comparison: Comparison, html: Path | None) -> None:
     from xstream.report.profile_page import OVERVIEW, copy_rows, overview_rows, size
 
     console = Console(highlight=False)
-    print_table(console, (comparison.query, *OVERVIEW[1:]), overview_rows(comparison))
+    found = comparison.to_json()
+    print_table(console, (comparison.query, *OVERVIEW[1:]), overview_rows(found))
     rows = [
         (profile.variant.name, *row)
-        for profile in comparison.profiles
-        for row in copy_rows(profile)[:4]
+        for profile, plain in zip(comparison.profiles, found["profiles"], strict=True)
+        for row in copy_rows(plain)[:4]
     ]
     console.print("\nwho causes the copies")
     print_table(console, ("variant", "operator", "copied", "of all", "why"), rows)
@@ -105,7 +106,8 @@ def _print(comparison: Comparison, html: Path | None) -> None:
     if still:
         console.print(f"nothing is copied under {'; '.join(still)}", soft_wrap=True)
     queues = max(profile.queue_bytes_peak for profile in comparison.profiles)
-    console.print(f"queues took at most {size(queues)}; {machine_line(comparison.machine)}",
-                  soft_wrap=True)  # fmt: skip
+    console.print(
+        f"queues took at most {size(queues)}; {machine_line(comparison.machine)}", soft_wrap=True
+    )
     if html is not None:
         console.print(f"page: {html}", soft_wrap=True)

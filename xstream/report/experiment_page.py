@@ -38,8 +38,9 @@ def figure_rows(figures: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def experiment_parts(found: dict[str, Any], drawings: Sequence[Plot], first_plot: int) -> list[str]:
+def experiment_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
     """What stands on the page, from an outcome's plain data."""
+    drawings = [Plot(**plot) for plot in found["plots"]]
     return [
         section("What the paper found", paragraphs(found["paper"])),
         section(
@@ -65,9 +66,9 @@ def subtitle(found: dict[str, Any]) -> str:
     )
 
 
-def experiment_page(found: dict[str, Any], drawings: Sequence[Plot]) -> str:
+def experiment_page(found: dict[str, Any]) -> str:
     """A whole page."""
-    return document(found["title"], experiment_parts(found, drawings, 0), subtitle(found))
+    return document(found["title"], experiment_parts(found), subtitle(found))
 
 
 def experiment_text(found: dict[str, Any]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from xstream.bench.profile import Comparison, Profile
+from xstream.bench.profile import Variant
 from xstream.report import plots
 from xstream.report.page import document, machine_line, paragraphs, plot_html, section, table_html
 from xstream.sigseg import REASONS
 
-__all__ = ["copy_rows", "overview_rows", "profile_page", "profile_parts"]
+__all__ = ["OVERVIEW", "copy_rows", "overview_rows", "profile_page", "profile_parts", "size"]
 
 OVERVIEW = (
     "variant", "Msamples/s", "of best", "copied", "B a sample", "allocations", "reallocations",
@@ -31,9 +32,14 @@ def size(bytes_: float) -> str:
     return f"{bytes_:.0f} B"
 
 
-def short_names(comparison: Comparison) -> list[str]:
+def variant_of(profile: dict[str, Any]) -> Variant:
+    """How a profile's runs were made."""
+    return Variant(profile["scheduler"], profile["memory"], profile["batch"])
+
+
+def short_names(profiles: Sequence[dict[str, Any]]) -> list[str]:
     """Variants by what tells them apart: their managers alone where only those differ."""
-    variants = [profile.variant for profile in comparison.profiles]
+    variants = [variant_of(profile) for profile in profiles]
     schedulers = {variant.scheduler for variant in variants}
     batches = {variant.batch for variant in variants}
     return [
@@ -50,80 +56,82 @@ def short_names(comparison: Comparison) -> list[str]:
     ]
 
 
-def overview_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+def overview_rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
     """One row a variant, under OVERVIEW."""
-    best = max(profile.samples_per_second for profile in comparison.profiles)
+    best = max(profile["samples_per_second"] for profile in found["profiles"])
     return [
         (
-            profile.variant.name,
-            f"{profile.samples_per_second / 1e6:,.1f}",
-            f"{profile.samples_per_second / best:.2f}",
-            size(profile.memory.bytes_copied),
-            f"{profile.memory.bytes_copied / max(1, profile.samples):,.2f}",
-            f"{profile.memory.allocations:,}",
-            f"{profile.memory.reallocations:,}",
-            f"{profile.memory.moved_reallocations:,}",
-            size(profile.memory.peak_bytes),
-            f"{profile.manager_share:.0%}",
-            f"{profile.operator_share:.0%}",
-            f"{profile.engine_share:.0%}",
+            variant_of(profile).name,
+            f"{profile['samples_per_second'] / 1e6:,.1f}",
+            f"{profile['samples_per_second'] / best:.2f}",
+            size(profile["memory_counters"]["bytes_copied"]),
+            f"{profile['copied_bytes_a_sample']:,.2f}",
+            f"{profile['memory_counters']['allocations']:,}",
+            f"{profile['memory_counters']['reallocations']:,}",
+            f"{profile['memory_counters']['moved_reallocations']:,}",
+            size(profile["memory_counters"]["peak_bytes"]),
+            *(f"{profile['shares'][part]:.0%}" for part in ("manager", "operators", "engine")),
         )
-        for profile in comparison.profiles
+        for profile in found["profiles"]
     ]
 
 
-def copy_rows(profile: Profile) -> list[tuple[str, ...]]:
+def copy_rows(profile: dict[str, Any]) -> list[tuple[str, ...]]:
     """Who causes the copies: operator, bytes, share, why."""
-    total = max(1, profile.memory.bytes_copied)
+    total = max(1, profile["memory_counters"]["bytes_copied"])
     rows: list[tuple[str, ...]] = []
-    for operator in sorted(profile.operators, key=lambda each: -each.bytes_copied):
-        if operator.bytes_copied <= _LEAST_SHARE * total:
+    for operator in sorted(profile["operators"], key=lambda each: -each["bytes_copied"]):
+        copied = operator["bytes_copied"]
+        if copied <= _LEAST_SHARE * total:
             continue
         why = ", ".join(
-            f"{reason} {size(copied)}"
-            for reason, copied in sorted(operator.copied_for.items(), key=lambda item: -item[1])
-            if copied
+            f"{reason} {size(bytes_)}"
+            for reason, bytes_ in sorted(operator["copied_for"].items(), key=lambda item: -item[1])
+            if bytes_
         )
-        rows.append((
-            operator.name, size(operator.bytes_copied), f"{operator.bytes_copied / total:.0%}", why
-        ))  # fmt: skip
+        rows.append((operator["name"], size(copied), f"{copied / total:.0%}", why))
     return rows
 
 
-def _plots(comparison: Comparison) -> list[Any]:
-    profiles = comparison.profiles
-    names = short_names(comparison)
+def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
+    names = short_names(profiles)
+    copied = [profile["memory_counters"]["copied_for"] for profile in profiles]
     found = [
         plots.stacked_bars(
             "Samples a second, in millions", "Msamples/s", names,
-            {"best of plain runs": [profile.samples_per_second / 1e6 for profile in profiles]},
+            {"best of plain runs": [profile["samples_per_second"] / 1e6 for profile in profiles]},
         ),
         plots.stacked_bars(
             "Where the time goes", "share of the profiled run", names,
             {
-                "operators": [profile.operator_share for profile in profiles],
-                "memory manager": [profile.manager_share for profile in profiles],
-                "engine and clock": [profile.engine_share for profile in profiles],
+                title: [profile["shares"][part] for profile in profiles]
+                for part, title in (
+                    ("operators", "operators"), ("manager", "memory manager"),
+                    ("engine", "engine and clock"),
+                )
             },
             percent=True,
         ),
         plots.stacked_bars(
             "Bytes copied for each sample, and why", "bytes a sample", names,
             {
-                reason: [p.memory.copied_for[reason] / max(1, p.samples) for p in profiles]
+                reason: [
+                    each[reason] / max(1, profile["samples"])
+                    for each, profile in zip(copied, profiles, strict=True)
+                ]
                 for reason in REASONS
-                if any(p.memory.copied_for[reason] for p in profiles)
+                if any(each[reason] for each in copied)
             },
         ),
         plots.lines(
             "Memory that segments take, over the profiled run", "share of the run", "MB",
             {
                 name: [
-                    (at / max(profile.timeline[-1][0], 1e-9), live / 1e6, 0.0)
-                    for at, live in profile.timeline
+                    (at / max(profile["timeline"][-1][0], 1e-9), live / 1e6, 0.0)
+                    for at, live in profile["timeline"]
                 ]
                 for name, profile in zip(names, profiles, strict=True)
-                if profile.timeline
+                if profile["timeline"]
             },
         ),
     ]  # fmt: skip
@@ -132,49 +140,54 @@ def _plots(comparison: Comparison) -> list[Any]:
     return found
 
 
-def profile_parts(comparison: Comparison, first_plot: int = 0) -> list[str]:
-    """What stands on the page, for pages that gather several."""
+def _operator_table(profile: dict[str, Any]) -> str:
+    return table_html(
+        ("operator", "tuples", "samples", "own time, ms", "of it in the manager, ms",
+         "allocations", "queue peak"),
+        [
+            (
+                each["name"], f"{each['tuples']:,}", f"{each['samples']:,}",
+                f"{each['busy_ns'] / 1e6:,.2f}", f"{each['manager_ns'] / 1e6:,.2f}",
+                f"{each['allocations']:,}", f"{each['queue_peak']:,}",
+            )
+            for each in profile["operators"]
+        ],
+    )  # fmt: skip
+
+
+def profile_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
+    """What stands on the page, from a comparison's plain data."""
     parts = [
-        section("Side by side", table_html(OVERVIEW, overview_rows(comparison))),
+        section("Side by side", table_html(OVERVIEW, overview_rows(found))),
         paragraphs(
             "Throughput is the best of several plain runs, measured in turns. Counts and shares "
-            "come from one more run in which every tuple and every call into the manager is timed; "
+            "come from further runs in which every tuple and every call into the manager is timed; "
             "what the clock itself takes is in the engine's share."
         ),
-        *(plot_html(figure, first_plot + i) for i, figure in enumerate(_plots(comparison))),
+        *(plot_html(plot, first_plot + i) for i, plot in enumerate(_plots(found["profiles"]))),
     ]
-    for profile in comparison.profiles:
+    for profile in found["profiles"]:
         rows = copy_rows(profile)
         copies = (
             table_html(("operator", "copied", "of all", "why"), rows)
             if rows
             else paragraphs("Nothing is copied.")
         )
-        operators = table_html(
-            ("operator", "tuples", "samples", "own time, ms", "of it in the manager, ms",
-             "allocations", "queue peak"),
-            [
-                (
-                    each.name, f"{each.tuples:,}", f"{each.samples:,}",
-                    f"{each.busy_ns / 1e6:,.2f}", f"{each.manager_ns / 1e6:,.2f}",
-                    f"{each.allocations:,}", f"{each.queue_peak:,}",
-                )
-                for each in profile.operators
-            ],
-        )  # fmt: skip
+        operators = (
+            f"<details><summary>Every operator</summary>{_operator_table(profile)}</details>"
+        )
         parts.append(
             section(
-                profile.variant.name, "<h3>Who causes the copies</h3>", copies,
-                f"<details><summary>Every operator</summary>{operators}</details>",
+                variant_of(profile).name, "<h3>Who causes the copies</h3>", copies, operators
             )
         )  # fmt: skip
     return parts
 
 
-def profile_page(comparison: Comparison) -> str:
+def profile_page(found: dict[str, Any]) -> str:
     """A whole page."""
-    by = "" if comparison.clock == "wall" else "; by the processor's clock"
+    by = "" if found["clock"] == "wall" else "; by the processor's clock"
     return document(
-        f"Memory managers under {comparison.query}", profile_parts(comparison),
-        machine_line(comparison.machine) + by,
+        f"Memory managers under {found['query']}", profile_parts(found),
+        machine_line(found["machine"]) + by,
     )  # fmt: skip

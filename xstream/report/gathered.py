@@ -1,0 +1,114 @@
+"""`xstream report`: one page that gathers experiments, profiles, benchmarks and ratings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from xstream.errors import InputError
+from xstream.report.experiment_page import experiment_parts, figure_rows, subtitle
+from xstream.report.page import document, machine_line, section, table_html
+from xstream.report.profile_page import profile_parts
+
+__all__ = ["KINDS", "gather", "gathered_page"]
+
+#: What is gathered, by the key that tells it, in the order of the page.
+KINDS = {
+    "outcome": "Experiments",
+    "profile": "Profiles",
+    "benchmark": "Benchmarks",
+    "rating": "Ratings",
+}
+
+
+def gather(folder: Path) -> list[tuple[str, Path, dict[str, Any]]]:
+    """Every JSON file below a folder that one of our commands wrote: kind, file, data."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a directory")
+    found = []
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # somebody else's
+        kind = next((kind for kind in KINDS if isinstance(data, dict) and kind in data), None)
+        if kind is not None:
+            found.append((kind, path, data))
+    order = list(KINDS)
+    return sorted(found, key=lambda item: order.index(item[0]))
+
+
+def gathered_page(folder: Path) -> str:
+    """The page; an error where there is nothing to show."""
+    found = gather(folder)
+    if not found:
+        raise InputError(
+            f"{folder} holds no results: `xstream experiment --out`, `xstream profile --out` and "
+            "`xstream bench --json` write them"
+        )
+    body: list[str] = []
+    links: list[str] = []
+    plot = 0
+    for number, (kind, path, data) in enumerate(found):
+        title, parts = _shown(kind, path, data, plot)
+        anchor = f"part{number}"
+        links.append(f'<a href="#{anchor}">{escape(title)}</a>')
+        text = "".join(parts).replace("<h3", "<h4").replace("</h3>", "</h4>")
+        text = text.replace("<h2", "<h3").replace("</h2>", "</h3>")
+        body.append(section(title, text, anchor=anchor))
+        plot += text.count('class="plot"')
+    counted = [
+        f"{sum(1 for each in found if each[0] == kind)} {name.lower()}"
+        for kind, name in KINDS.items()
+        if any(each[0] == kind for each in found)
+    ]
+    navigation = f"<nav>{' '.join(links)}</nav>"
+    return document("xstream: what was measured", [navigation, *body], ", ".join(counted), plot > 0)
+
+
+def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str, list[str]]:
+    try:
+        if kind == "outcome":
+            found = data["outcome"]
+            head = f'<p class="sub">{escape(subtitle(found))}</p>'
+            return found["title"], [head, *experiment_parts(found, plot)]
+        if kind == "profile":
+            found = data["profile"]
+            head = f'<p class="sub">{escape(machine_line(found["machine"]))}</p>'
+            return f"Memory managers under {found['query']}", [head, *profile_parts(found, plot)]
+        if kind == "benchmark":
+            return f"Benchmark {data['benchmark']}", list(_benchmark(data))
+        return f"Rating {path.stem}", [table_html(("", ""), _flat(data["rating"]))]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{path} is not what it seems to be: {error!r}") from error
+
+
+def _benchmark(data: dict[str, Any]) -> Iterator[str]:
+    yield f'<p class="sub">{escape(machine_line(data["machine"]))}</p>'
+    yield table_html(
+        ("contender", "Msamples/s", "spread"),
+        [
+            (r["name"], f"{r['samples_per_second'] / 1e6:,.2f}", f"{r['spread']:.0%}")
+            for r in data["results"]
+        ],
+    )
+    yield table_html(("figure", "value", "", "asked", ""), figure_rows(data["figures"]))
+
+
+def _flat(data: Any, name: str = "") -> list[tuple[str, str]]:
+    """Plain data as rows of names and values, nested names joined."""
+    if isinstance(data, dict):
+        return [
+            row
+            for key, value in data.items()
+            for row in _flat(value, f"{name}, {key}" if name else str(key))
+        ]
+    if isinstance(data, list) and any(isinstance(item, dict | list) for item in data):
+        return [
+            row for i, item in enumerate(data, 1) for row in _flat(item, f"{name}, {i}".strip(", "))
+        ]
+    text = ", ".join(map(str, data)) if isinstance(data, list) else str(data)
+    return [(name, text)]
