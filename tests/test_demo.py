@@ -1,4 +1,4 @@
-"""The demonstration runs where there is no terminal, and finds what is in the signal."""
+"""The demonstrations run where there is no terminal, and show what they should."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_demonstration_runs_without_a_terminal() -> None:
+def test_the_tone_is_found_without_a_terminal() -> None:
     shown = subprocess.run(
-        [sys.executable, ROOT / "examples" / "demo.py"],
+        [sys.executable, ROOT / "examples" / "tone.py"],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr

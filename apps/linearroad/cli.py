@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from linearroad.demo import demo_command
 from linearroad.queries.command import run_command
 from linearroad.validation.command import validate_command
 
@@ -109,3 +110,4 @@ def describe(
 
 app.command("run")(run_command)
 app.command("validate")(validate_command)
+app.command("demo")(demo_command)

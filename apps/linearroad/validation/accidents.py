@@ -9,9 +9,17 @@ __all__ = ["accident_minutes"]
 
 def accident_minutes(shop: Workshop, followed: Frame, rules: str, last_minute: int) -> Frame:
     """`xway, dir, seg, minute`, each once, up to a minute after which nobody asks."""
+    # Many stand in a queue, each at a place of its own; only where two stood can they have met.
     standing = shop.keep(
-        followed.where("standing_at IS NOT NULL").selectExpr(
-            "vid", "xway", "dir", "lane", "standing_at AS pos", "time", "standing_until"
+        shop.table(
+            """
+            SELECT vid, xway, dir, lane, pos, time, standing_until FROM (
+                SELECT *, standing_at AS pos, min(vid) OVER place AS one, max(vid) OVER place AS two
+                FROM {followed} WHERE standing_at IS NOT NULL
+                WINDOW place AS (PARTITION BY xway, dir, lane, standing_at))
+            WHERE one < two
+            """,
+            followed=followed,
         )
     )
     if rules == "paper":

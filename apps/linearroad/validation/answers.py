@@ -47,7 +47,7 @@ class Run:
     @property
     def paced(self) -> bool:
         """Whether Emit means anything."""
-        return self.summary.get("speed", "max") != "max"
+        return bool(self.summary.get("speed", "max") != "max")
 
     @property
     def interrupted_at(self) -> int | None:
@@ -67,7 +67,9 @@ def read_run(directory: Path) -> Run:
             f"{directory} has no summary.json: it is not what `linearroad run` wrote, or the run "
             "is not over"
         )
-    found = [path for form in ("csv", "parquet") if (path := directory / f"output.{form}").is_file()]
+    found = [
+        path for form in ("csv", "parquet") if (path := directory / f"output.{form}").is_file()
+    ]
     if not found:
         raise InputError(f"{directory} has neither output.csv nor output.parquet")
     # A directory that was used twice holds both: the later one belongs to the summary.
@@ -108,7 +110,7 @@ def _of_flat(shop: Workshop, path: Path) -> Frame:
         "line", "place", "split(line, ',', -1) AS f",
     ).selectExpr(
         "line", "place", "f",
-        r"""CASE WHEN rlike(line, '\\A[0124](,-?[0-9]+){5}\\z|\\A[0-4](,-?[0-9]+(\\.[0-9]+)?)+\\z')
+        r"""CASE WHEN rlike(line, '\\A[0-4](,-?[0-9]+(\\.[0-9]+)?)+\\z')
                  THEN CAST(f[0] AS tinyint) END AS kind""",
     )  # fmt: skip
     width = "CASE kind " + " ".join(f"WHEN {k} THEN {n}" for k, (n, _) in FIELDS.items()) + " END"
@@ -131,4 +133,4 @@ def _of_flat(shop: Workshop, path: Path) -> Frame:
     whole = " AND ".join(f"{name} IS NOT NULL" for name in ("type", "time", "emit_ms", "key",
                                                             "value", "amount"))  # fmt: skip
     frame = typed.selectExpr("*", f"IF({whole}, NULL, line) AS malformed").drop("line")
-    return shop.store(frame, "answers")
+    return shop.keep(frame)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linearroad.validation.accounts import balances
 from linearroad.validation.answers import LIMITS_S
 from linearroad.validation.expected import Expected
-from linearroad.validation.accounts import balances
 from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["OLDEST_BALANCE_S", "TRAVEL_MARGIN", "Comparison", "compare"]
@@ -42,7 +42,7 @@ def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> 
         accepted=accepted,
     )
     # One pass for both: totals by minute, and the rows that do not agree one by one.
-    totals = shop.store(
+    totals = shop.keep(
         shop.table(
             """
             SELECT type, CAST(time DIV 60 AS int) + 1 AS minute,
@@ -51,8 +51,7 @@ def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> 
             FROM {each} GROUP BY 1, 2, 3
             """,
             each=each,
-        ),
-        "totals",
+        )
     )
     minutes = shop.table(
         """
@@ -64,7 +63,8 @@ def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> 
     )
     odd = totals.where("odd IS NOT NULL").select("type", "odd.*")
     differences = _paired(shop, odd).unionByName(_unlike(shop, answers, paced))
-    return Comparison(minutes, shop.store(differences, "differences"))
+    differences = differences.unionByName(_disordered(shop, whole))
+    return Comparison(minutes, shop.keep(differences))
 
 
 def _accepted(shop: Workshop, expected: Expected, answers: Frame) -> Frame:
@@ -113,7 +113,7 @@ def _accepted(shop: Workshop, expected: Expected, answers: Frame) -> Frame:
         UNION ALL
         SELECT a.type, a.time, a.key,
                coalesce(IF(array_contains(n.times, a.value), a.value, NULL),
-                        filter(n.times, t -> abs(a.value - t) <= {TRAVEL_MARGIN} * abs(t))[0],
+                        get(filter(n.times, t -> abs(a.value - t) <= {TRAVEL_MARGIN} * abs(t)), 0),
                         a.value),
                a.amount
         FROM (SELECT * FROM {{answers}} WHERE type = 4) AS a LEFT JOIN {{near}} AS n
@@ -160,7 +160,8 @@ def _paired(shop: Workshop, odd: Frame) -> Frame:
 
 def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
     """Rows that are no answers, and answers that left before their time or after their limit."""
-    timing = f"WHEN emit_ms < 1000L * time THEN 'early' WHEN emit_ms - 1000L * time > {LIMIT_MS} THEN 'late'"
+    timing = f"""WHEN emit_ms < 1000L * time THEN 'early'
+                 WHEN emit_ms - 1000L * time > {LIMIT_MS} THEN 'late'"""
     return shop.table(
         f"""
         SELECT * FROM (
@@ -171,6 +172,25 @@ def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
                    amount AS answered_amount, emit_ms, malformed AS text
             FROM {{answers}})
         WHERE kind IS NOT NULL
+        """,
+        answers=answers,
+    )
+
+
+def _disordered(shop: Workshop, answers: Frame) -> Frame:
+    """Seconds with an answer that stands in the file after one of a later second."""
+    return shop.table(
+        """
+        SELECT 'disorder' AS kind, type, time, CAST(NULL AS int) AS key,
+               CAST(NULL AS int) AS expected_value, CAST(NULL AS bigint) AS expected_amount,
+               CAST(NULL AS int) AS answered_value, CAST(NULL AS bigint) AS answered_amount,
+               CAST(NULL AS bigint) AS emit_ms, CAST(NULL AS string) AS text
+        FROM (SELECT *, min(first) OVER (ORDER BY time DESC
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS overtaken
+              FROM (SELECT time, min(place) AS first, max(place) AS last,
+                           max_by(type, place) AS type
+                    FROM {answers} GROUP BY time))
+        WHERE last > overtaken
         """,
         answers=answers,
     )

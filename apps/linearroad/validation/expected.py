@@ -36,18 +36,16 @@ class Expected:
     requests: Frame
 
 
-def expect(
-    shop: Workshop, rows: Input, history: History, rules: str, say: Say = quiet
-) -> Expected:
+def expect(shop: Workshop, rows: Input, history: History, rules: str, say: Say = quiet) -> Expected:
     """What the rules say about an input."""
     followed = follow(shop, rows.reports, rules)
     say("quoting tolls and finding accidents")
     accidents = accident_minutes(shop, followed, rules, rows.last_second // 60 + 1)
-    quotes = shop.store(quote(shop, followed, accidents, rules), "quotes")
+    quotes = shop.keep(quote(shop, followed, accidents, rules))
     notified = notify(shop, followed, quotes)
     charged = shop.keep(charges(shop, notified, rules))
     say("answering requests")
-    travelled = shop.store(travel_times(shop, rows.requests, history.segments), "travelled")
+    travelled = shop.keep(travel_times(shop, rows.requests, history.segments))
     asked = rows.requests.where("type = 2")
     answers = shop.table(
         """

@@ -150,4 +150,3 @@ def _travel(journeys: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
             "toll": toll,
         }
     )
-

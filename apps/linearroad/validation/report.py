@@ -47,9 +47,9 @@ def _lines(
         rows = [row for row in verdict.minutes if row["type"] == number]
         points = [(row["minute"], y) for row in rows if (y := value(row)) is not None]
         if points:
-            x, y = zip(*points, strict=True)
+            x, heights = zip(*points, strict=True)
             style = {"color": COLORS[number], **line}
-            traces.append(go.Scatter(x=x, y=y, name=name, mode="lines+markers", line=style,
+            traces.append(go.Scatter(x=x, y=heights, name=name, mode="lines+markers", line=style,
                                      marker={"size": 4}))  # fmt: skip
     return traces
 
@@ -105,8 +105,10 @@ def _distribution(verdict: Verdict) -> Any:
                 go.Scatter(
                     x=[10 ** (at / BINS_PER_DECADE) / 1000 for at, _ in bins],
                     y=[100 * answers / total for _, answers in bins],
-                    name=name, mode="lines", line={"color": COLORS[number], "shape": "hv"},
-                )  # fmt: skip
+                    name=name,
+                    mode="lines",
+                    line={"color": COLORS[number], "shape": "hv"},
+                )
             )
     return figure.update_layout(
         title="Distribution of delays", xaxis_title="s", xaxis_type="log",
@@ -206,7 +208,8 @@ def _differences(shown: Shown) -> str:
          escape(row["sentence"] or "")]
         for row in shown.differences
     ]  # fmt: skip
-    note = f"<p class='note'>The first {len(rows)}; all are in {shown.verdict.differences_file}.</p>"
+    everything = shown.verdict.differences_file
+    note = f"<p class='note'>The first {len(rows)}; all are in {everything}.</p>"
     return note + _table(["kind", "minute", "in words"], rows, "words")
 
 

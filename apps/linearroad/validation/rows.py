@@ -125,7 +125,7 @@ def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
     )
     whole = " AND ".join(f"{name} IS NOT NULL" for name in COLUMNS)
     told = [f"IF({whole}, {name}, NULL) AS {name}" for name in COLUMNS]
-    return shop.store(numbers.selectExpr(*told, "place"), f"rows-{number}")
+    return shop.keep(numbers.selectExpr(*told, "place"))
 
 
 def _of_parquet(shop: Workshop, path: Path) -> Frame:

@@ -24,7 +24,7 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "false",
-    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.compression.codec": "lz4_raw",
     "spark.sql.files.maxPartitionBytes": "32m",
 }
 LEAST_PARTITIONS = 4
@@ -32,38 +32,31 @@ BYTES_PER_PARTITION = 5 << 20  # of compressed input
 
 
 class Workshop:
-    """A session, a folder for what is only needed meanwhile, and tables kept in memory."""
+    """A session, and a folder for tables that are only needed meanwhile."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self._kept: list[Frame] = []
+        self._kept = 0
 
     def table(self, text: str, **frames: Frame) -> Frame:
         """The table that a query defines; `{name}` stands for the frame of that name."""
         return self.spark.sql(text, **frames)
 
     def keep(self, frame: Frame) -> Frame:
-        """A table that several others are made from; in memory, or on disk where it is large."""
-        kept = frame.persist()
-        self._kept.append(kept)
-        return kept
+        """A table worked out now and read back from disk, so that nobody works it out again.
 
-    def store(self, frame: Frame, name: str) -> Frame:
-        """A table worked out now and read back from disk, so that nobody works it out again."""
-        place = str(self.folder / name)
-        attempt(lambda: frame.write.mode("overwrite").parquet(place))
-        return self.spark.read.parquet(place)
+        On disk, not in Spark's cache: that finds a table again only by the shape of its plan, and
+        a plan that went through SQL text does not always have the same shape twice.
+        """
+        self._kept += 1
+        place = str(self.folder / f"table-{self._kept}")
+        attempt(lambda: frame.write.parquet(place))
+        return self.spark.read.schema(frame.schema).parquet(place)
 
     def rows(self, frame: Frame) -> list[dict[str, Any]]:
         """A small table, here."""
         return [row.asDict(recursive=True) for row in attempt(frame.collect)]
-
-    def forget(self) -> None:
-        """Give the memory back."""
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept.clear()
 
 
 @contextmanager
@@ -80,7 +73,6 @@ def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
     try:
         yield shop
     finally:
-        shop.forget()
         shutil.rmtree(folder, ignore_errors=True)
         for name, old in before.items():
             spark.conf.unset(name) if old is None else spark.conf.set(name, old)

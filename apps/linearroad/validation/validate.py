@@ -27,7 +27,7 @@ __all__ = ["HistoryPaths", "Shown", "validate"]
 
 FIRST = 20  # differences in `validation.json` and on the terminal
 IN_REPORT = 500
-MEMORY = "5g"
+MEMORY, EXECUTOR_MEMORY = "5g", "3g"  # of Java; here, and of each worker of a cluster
 DIFFERENCES, VALIDATION = "differences.parquet", "validation.json"
 
 
@@ -63,7 +63,8 @@ def validate(
     size = sum(file.stat().st_size for file in input_files(input))
     paths = history or HistoryPaths()
     say("starting Spark")
-    with session(master, "validate", MEMORY) as spark, workshop(spark, output, size) as shop:
+    memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
+    with session(master, "validate", memory) as spark, workshop(spark, output, size) as shop:
         shown = _validate(shop, input, run, paths, rules, minutes, say)
     shown.verdict.seconds = round(time.monotonic() - began, 1)
     write_json(output / VALIDATION, shown.verdict.as_dict())
@@ -160,7 +161,7 @@ def _tell(
     if verdict.passed:
         return []
     say("putting the differences into words")
-    told = shop.store(in_words(shop, found.differences, expected, rows.reports), "told")
+    told = shop.keep(in_words(shop, found.differences, expected, rows.reports))
     ordered = told.orderBy("time", "type", "key", "kind")
     folder = shop.folder / "one-file"
     attempt(lambda: ordered.coalesce(1).write.parquet(str(folder)))

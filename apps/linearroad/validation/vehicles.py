@@ -35,7 +35,7 @@ def first_reports(shop: Workshop, reports: Frame) -> Frame:
 
 
 def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
-    """The reports that count, and what each says of its vehicle; in memory from now on."""
+    """The reports that count, and what each says of its vehicle."""
     if rules == "paper":
         # Second reports are rare: look for them on the way, and begin again if there are any.
         followed = shop.keep(_paper(shop, reports))
@@ -93,8 +93,8 @@ def _paper(shop: Workshop, reports: Frame) -> Frame:
                CASE WHEN far OR with_last AND with_next THEN NULL
                     WHEN with_last AND like_last THEN 0
                     WHEN with_next AND like_next THEN 2 ELSE 1 END AS stands_for,
-               IF(NOT far AND NOT with_last AND with_next AND like_next, CAST(spd AS bigint) + next_spd,
-                  CAST(spd AS bigint)) AS spd
+               CAST(spd AS bigint) + IF(NOT far AND NOT with_last AND with_next AND like_next,
+                                        next_spd, 0) AS spd
         FROM (SELECT *, first OR cell % 100 <> last_cell % 100 AS entered,
                      equal AND place DIV 1056000 BETWEEN 1 AND 3 AS standing
               FROM {chained})

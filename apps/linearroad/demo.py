@@ -1,0 +1,64 @@
+"""The main job, small: fifteen rush-hour minutes generated, run paced, validated, reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from linearroad.validation.verdict import Verdict
+
+__all__ = ["demo", "demo_command"]
+
+#: Late enough in the three hours for tolls and queues, and a few accidents stand meanwhile.
+FROM_MINUTE, MINUTES, SPEED, SEED = 120, 15, 20.0, 1
+
+
+def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | None) -> Verdict:
+    """Generate, run, validate and report below `out`; what happens is printed as it happens."""
+    from linearroad.generate import generate
+    from linearroad.parameters import TrafficParameters
+    from linearroad.progress import show
+    from linearroad.queries.command import run_command
+    from linearroad.spark import session
+    from linearroad.validation.report import write_report
+    from linearroad.validation.steps import steps
+    from linearroad.validation.validate import MEMORY, HistoryPaths, validate
+
+    traffic, answers = out / "traffic", out / "answers"
+    answers.mkdir(parents=True, exist_ok=True)
+    with session(master, "demo", MEMORY):
+        typer.echo(f"1. one expressway, minutes {from_minute} to {from_minute + minutes}, history")
+        parameters = TrafficParameters(
+            expressways=1, minutes=minutes, seed=SEED, from_minute=from_minute
+        )
+        generate(parameters, traffic, master=master, history=True, progress=show)
+        typer.echo(f"2. all queries, paced: {speed:g} times as fast as real traffic")
+        run_command(input=traffic, out=answers, history=traffic, speed=str(speed))
+        typer.echo("3. every answer computed once more by Spark, and compared")
+        with steps() as say:
+            shown = validate(traffic, answers, HistoryPaths(traffic), master=master, say=say)
+    page = write_report(answers, shown)
+    for each in shown.verdict.types:
+        typer.echo(f"   {each.name:<20}{each.answered:>9,} answers, {each.right:,} right")
+    typer.echo(shown.verdict.line())
+    for sentence in shown.verdict.first_differences[:5]:
+        typer.echo(f"  {sentence}")
+    typer.echo(f"report: {page}")
+    return shown.verdict
+
+
+def demo_command(
+    out: Annotated[Path, typer.Option(help="Directory for everything.")] = Path("demo-out"),
+    from_minute: Annotated[
+        int, typer.Option(help="Begin at this minute of the three hours.")
+    ] = FROM_MINUTE,
+    minutes: Annotated[int, typer.Option(help="Length of the stream.")] = MINUTES,
+    speed: Annotated[float, typer.Option(help="How much faster than real traffic.")] = SPEED,
+    master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
+) -> None:
+    """Generate rush-hour traffic, run it paced, validate it and write the report."""
+    if not demo(out, from_minute, minutes, speed, master).passed:
+        raise typer.Exit(1)

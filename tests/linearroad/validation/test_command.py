@@ -1,0 +1,186 @@
+"""The command: bad input gets one sentence, formats are read, half runs are checked by half."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from linearroad.cli import app
+from linearroad.validation.rows import COLUMNS
+from linearroad.validation.validate import HistoryPaths, validate
+from typer.testing import CliRunner
+
+from tests.linearroad.validation.runs import (
+    expected_answers,
+    line_of,
+    time_of,
+    write_case,
+    write_run,
+)
+from tests.reference import linearroad as reference
+from tests.reference.linearroad_strategies import Scenario, scenario
+from xstream.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[3]
+REPORT = "0,{t},{vid},50,0,1,0,2,11000,-1,-1,-1,-1,-1,-1"
+
+
+def test_the_validator_shares_no_code_with_the_engine() -> None:
+    for path in (ROOT / "apps" / "linearroad" / "validation").glob("*.py"):
+        assert not re.search(r"^\s*(from|import) linearroad\.(queries|store|merge)",
+                             path.read_text(), re.M), path  # fmt: skip
+
+
+def run_directory(folder: Path) -> Path:
+    write_run(folder, [])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda f: (f / "run" / "summary.json").unlink(), "has no summary.json"),
+        (lambda f: (f / "run" / "summary.json").write_text("{"), "cannot be read"),
+        (lambda f: (f / "run" / "output.csv").unlink(), "neither output.csv nor output.parquet"),
+        (lambda f: (f / "rows.csv").unlink(), "does not exist"),
+        (lambda f: write_run(f / "run", [], rules="own"), "rules are paper, brandeis, walmart"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path: Path, spoil, sentence: str) -> None:
+    run_directory(tmp_path / "run")
+    (tmp_path / "rows.csv").write_text("")
+    spoil(tmp_path)
+    with pytest.raises(InputError, match=sentence):
+        validate(tmp_path / "rows.csv", tmp_path / "run")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("output.parquet", b"PAR1", "not a Parquet file"),
+        ("history", None, "has no history"),
+        ("rows.csv.gz", gzip.compress(b"0" * 9999)[:20], "cannot be read to its end"),
+    ],
+)
+def test_unreadable_files_get_one_sentence(
+    spark_session: object, tmp_path: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    directory = run_directory(tmp_path / "run")
+    rows = tmp_path / ("rows.csv.gz" if name == "rows.csv.gz" else "rows.csv")
+    rows.write_bytes(b"")
+    history = HistoryPaths()
+    if content is None:
+        history = HistoryPaths(tmp_path)
+    elif name == "rows.csv.gz":
+        rows.write_bytes(content)
+    else:
+        (directory / "output.csv").unlink()
+        (directory / name).write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        validate(rows, directory, history)
+
+
+def with_bad_rows(case: Scenario) -> Scenario:
+    """Rows that do not count among those that do: unparsable, out of domain, late, repeated."""
+    lines = case.text.splitlines()
+    early = REPORT.format(t=0, vid=9)
+    bad = ["", "1,2,3", "0,x" + ",1" * 13, "7" + ",1" * 14, "0,-1" + ",1" * 13,
+           "0,99999999999" + ",1" * 13, early + "\r\r", " " + early, early,
+           early + "\r"]  # fmt: skip
+    for i, line in enumerate(bad):
+        lines.insert(40 * (i + 1), line)
+    return case._replace(text="\n".join([*lines, lines[-1] + "\r"]))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.xz", "csv.zst"])
+def test_flat_files_are_read_as_the_rules_say(
+    spark_session: object, tmp_path: Path, ending: str
+) -> None:
+    case = with_bad_rows(scenario(7))
+    files = write_case(tmp_path / "case", case)
+    data = case.text.encode()
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv.zst":
+        with pa.output_stream(path, compression="zstd") as file:
+            file.write(data)
+    else:
+        pack = {"csv": bytes, "csv.gz": gzip.compress, "csv.xz": lzma.compress}[ending]
+        path.write_bytes(pack(data))
+    from linearroad.validation.rows import read_input
+    from linearroad.validation.tables import workshop
+    from linearroad.validation.vehicles import first_reports
+
+    rows, rejects = reference.parse(case.text)
+    with workshop(spark_session, tmp_path, len(data)) as shop:
+        read = read_input(shop, path, None)
+        reports = {tuple(row) for row in first_reports(shop, read.reports).collect()}
+        requests = sorted((row.type, row.time, row.qid) for row in read.requests.collect())
+    wanted = [row for row in rows if row.type == 0]
+    assert reports == {(r.vid, r.xway, r.dir, r.seg, r.lane, r.time, r.spd, r.pos) for r in wanted}
+    assert len(reports) == len(wanted)
+    assert requests == sorted((r.type, r.time, r.qid) for r in rows if r.type != 0)
+    assert {"out of order", "second report", "field count"} <= {r.reason for r in rejects}
+    assert files.input.exists()
+
+
+@pytest.mark.spark
+def test_an_interrupted_run_is_checked_up_to_where_it_came(
+    spark_session: object, tmp_path: Path
+) -> None:
+    """Parquet in, a run that stopped half-way through a second, an older balance, one 4 % off."""
+    case = scenario(7)
+    files = write_case(tmp_path / "case", case)
+    rows, _ = reference.parse(case.text)
+    table = np.array(rows, np.int32)
+    pq.write_table(
+        pa.table({name: table[:, i] for i, name in enumerate(COLUMNS)}), tmp_path / "rows.parquet"
+    )
+    answers = expected_answers(case)
+    stop = time_of(answers[2 * len(answers) // 3])
+    given = [answer for answer in answers if time_of(answer) <= stop]
+    charged = {(a[1], a[4]) for a in given if a[0] == 2}
+    lines = []
+    for answer in given[:-1]:  # the last second is not complete
+        if answer[0] == 4 and answer[3] >= 100:
+            answer = (*answer[:3], int(answer[3] * 1.04), answer[4])
+        if answer[0] == 2 and answer[4] == 0 and answer[1] >= 60:
+            answer = (2, answer[1], answer[1] - 60, *answer[3:])
+        lines.append(line_of(answer))
+    assert charged
+    write_run(tmp_path / "run", lines, interrupted=True, stream_seconds=stop)
+    shown = validate(tmp_path / "rows.parquet", tmp_path / "run", files.history)
+    assert shown.verdict.first_differences == []
+    assert f"seconds before {stop:,} only" in shown.verdict.line()
+    assert "--speed max" in shown.verdict.line()
+    assert sum(e.right for e in shown.verdict.types) == sum(time_of(a) < stop for a in answers)
+
+
+@pytest.mark.spark
+def test_the_command_says_what_is_wrong_and_exits_with_one(
+    spark_session: object, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text(REPORT.format(t=5, vid=4711) + "\n")
+    write_run(tmp_path / "run", [])
+    call = ["validate", "--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, [*call, "--report"])
+    assert done.exit_code == 1, done.output
+    assert "WRONG: 1 missing of 1 expected answers" in done.stdout
+    assert (
+        "vehicle 4711 crossed into segment 2 at 5 s: expected a toll notification "
+        "(LAV -1, toll 0), none was sent" in done.stdout
+    )
+    assert (tmp_path / "run" / "report.html").is_file()
+    write_run(tmp_path / "run", ["0,4711,5,5.000,-1,0"])
+    done = CliRunner().invoke(app, [*call, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["passed"] is True
+    assert not (tmp_path / "run" / "differences.parquet").exists()
