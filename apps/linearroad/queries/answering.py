@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +52,11 @@ class AnswerSink:
         self.result = RunResult()
         self._delays: dict[int, list[np.ndarray[Any, Any]]] = {kind: [] for kind in range(5)}
 
-    def end(self, network: Network) -> None:
+    def end(self, columns: xs.Stream) -> None:
         """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
         if self.clock.speed is not None:
-            join_answers(network, self.clock.emit_ms).sink(self.take, name="output")
+            columns.sink(self.take, name="output")
             return
-        columns = join_answers(network, as_scheduled)
         names = [field.name for field in columns.schema]
         batches = [columns.select(name).rewindow(BATCH, flush=True) for name in names]
         batches[0].zip(*batches[1:], name="batch").sink(self.take, name="output")
@@ -94,15 +92,18 @@ class AnswerSink:
                 }  # fmt: skip
 
 
-def join_answers(network: Network, emit_ms: Callable[[int], int]) -> xs.Stream:
-    """All answers of a second in one table; `emit_ms` says when they leave the engine."""
+def join_answers(network: Network, clock: Clock) -> xs.Stream:
+    """All answers of a second in one table, with the time when they leave the engine."""
     notified = network.notifications.select(
         "time", "toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg", name="answers to reports"
     )
     balances = network.balances.select("qid", "balance", name="balances")
     spent = network.expenditures.select("qid", "balance", name="expenditures")
     travels = network.travel_times.select("qid", "seconds", "toll", name="travel times")
-    out = None if isinstance(emit_ms, xs.Kernel) else int
-    left = network.balances.select("time").map(emit_ms, out=out, name="emit")
+    time = network.balances.select("time")
+    if clock.speed is None:
+        left = time.map(as_scheduled, name="emit")
+    else:
+        left = time.map(clock.emit_ms, out=int, name="emit")
     second = notified.zip(balances, spent, travels, left, name="answers of a second")
     return second.iterate(answers, name="answers")

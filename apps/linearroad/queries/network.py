@@ -20,7 +20,7 @@ from linearroad.queries.operators.tolls import tolls
 from linearroad.queries.operators.vehicles import vehicles
 from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
 
-__all__ = ["RAW", "RULES", "Network", "Shard", "build", "build_shard", "settle"]
+__all__ = ["RAW", "RULES", "Network", "Shard", "build", "build_shard", "look_up"]
 
 #: The raw rows: fifteen columns, where each row comes from, and whether the last second is whole.
 RAW = xs.schema(
@@ -69,8 +69,11 @@ RULES = {
 def build(rows: xs.Stream, history: History, rules: str = "paper") -> Network:
     """The network behind a stream of raw rows (`RAW`), for one rule set."""
     shard = build_shard(rows, rules)
-    answered = settle(shard.requests, shard.charges, history)
-    return Network(shard.notifications, *answered, shard.rejects)
+    asked = shard.requests.select("time", "request", name="requests for accounts")
+    charged = asked.zip(shard.charges, name="requests and charges")
+    balances = charged.iterate(accounts, name="accounts")
+    looked_up = look_up(shard.requests, history)
+    return Network(shard.notifications, balances, *looked_up, shard.rejects)
 
 
 def build_shard(rows: xs.Stream, rules: str) -> Shard:
@@ -79,22 +82,19 @@ def build_shard(rows: xs.Stream, rules: str) -> Shard:
     reports, marks = _vehicles_and_accidents(seconds, rules)
     notified, charges = _tolls(reports, marks, rules)
     return Shard(
-        seconds.select("time", "request", name="requests"),
+        seconds.select("time", "request", "last", name="requests"),
         notified,
         charges,
         (seconds.select("reject"), reports.select("reject", "implausible")),
     )
 
 
-def settle(
-    requests: xs.Stream, charges: xs.Stream, history: History
-) -> tuple[xs.Stream, xs.Stream, xs.Stream]:
-    """Accounts of all vehicles, and the answers to the three kinds of requests."""
-    together = requests.zip(charges, name="requests and charges")
+def look_up(requests: xs.Stream, history: History) -> tuple[xs.Stream, xs.Stream]:
+    """Answers from history: daily expenditures and travel times."""
+    asked = requests.select("time", "request", name="requests for history")
     return (
-        together.iterate(accounts, name="accounts"),
-        requests.iterate(expenditure, *history.expenditure_tables(), name="daily expenditure"),
-        requests.iterate(travel_time, *history.travel_tables(), name="travel time"),
+        asked.iterate(expenditure, *history.expenditure_tables(), name="daily expenditure"),
+        asked.iterate(travel_time, *history.travel_tables(), name="travel time"),
     )
 
 

@@ -13,10 +13,9 @@ import xstream as xs
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
 from linearroad.queries.feeding import Clock, RowFeed
 from linearroad.queries.history import History
-from linearroad.queries.network import RAW, RULES, Network, build, settle
-from linearroad.queries.operators.answers import as_scheduled
+from linearroad.queries.network import RAW, RULES, build
 from linearroad.queries.reading import open_input
-from linearroad.queries.sharding import HANDED_OVER, Worker, together
+from linearroad.queries.sharding import Worker, settled
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
 from linearroad.queries.writing import RejectWriter, answer_writer
@@ -32,7 +31,7 @@ def plan(rules: str = "paper") -> xs.Query:
     query = xs.Query("linear road")
     rows = query.source(xs.io.iterable([], out=RAW), name="rows")
     network = build(rows, History(), rules)
-    join_answers(network, as_scheduled).count(name="sink")
+    join_answers(network, Clock(None)).count(name="sink")
     for stream in network.rejects:
         stream.count()
     return query
@@ -78,18 +77,15 @@ def _query(
 ) -> tuple[xs.Query, list[Worker]]:
     """The query that ends in the output, and the workers that it gathers from, if any."""
     query = xs.Query("linear road")
-    shards: list[Worker] = []
-    if len(feeds) == 1:
-        rows = query.source(xs.io.iterable(feeds[0].tuples, out=RAW), name="rows")
-        network = build(rows, history, options.rules)
-        feeds[0].end_rejects_in_sinks(network.rejects)
-    else:
-        shards = [
-            Worker(feed, options.rules, options.scheduler, options.memory, BURST) for feed in feeds
-        ]
-        network = _settled(query, shards, history)
-    taker.end(network)
-    return query, shards
+    if len(feeds) > 1:
+        workers = [Worker(feed, history, options, BURST) for feed in feeds]
+        taker.end(settled(query, workers, taker.clock))
+        return query, workers
+    rows = query.source(xs.io.iterable(feeds[0].tuples, out=RAW), name="rows")
+    network = build(rows, history, options.rules)
+    feeds[0].end_rejects_in_sinks(network.rejects)
+    taker.end(join_answers(network, taker.clock))
+    return query, []
 
 
 def _worker_count(options: RunOptions, files: int) -> int:
@@ -98,18 +94,6 @@ def _worker_count(options: RunOptions, files: int) -> int:
     if options.workers > 1 and options.rules != "paper":
         raise xs.InputError(f"rules {options.rules!r} run on one worker")
     return min(options.workers, files)  # a file is not divided
-
-
-def _settled(query: xs.Query, shards: list[Worker], history: History) -> Network:
-    seconds = query.source(
-        xs.io.iterable(lambda: together(shards), out=HANDED_OVER), name="seconds of all workers"
-    )
-    answered = settle(
-        seconds.select("time", "request", name="requests"),
-        seconds.select("charge_vid", "charge", name="charges"),
-        history,
-    )
-    return Network(seconds, *answered, ())
 
 
 def _execute(

@@ -1,64 +1,80 @@
 """Several workers: expressways apart from each other, accounts together.
 
 Every worker is a thread with an engine of its own over the files of some expressways; compiled
-operators run without Python's lock. It hands over each second (requests, notifications, charges);
-the main thread puts the same seconds of all workers together and keeps the accounts.
+operators run without Python's lock. It hands over many seconds at once; the main thread puts the
+same seconds of all workers together and keeps the accounts.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.queries.feeding import RowFeed
-from linearroad.queries.network import RAW, build_shard
+from linearroad.queries.feeding import Clock, RowFeed
+from linearroad.queries.history import History
+from linearroad.queries.network import RAW, build_shard, look_up
+from linearroad.queries.operators.handover import TABLES as COLUMNS
+from linearroad.queries.operators.handover import hand_over, put_in_order, settle_accounts
+from linearroad.queries.summary import RunOptions
 
-__all__ = ["HANDED_OVER", "Worker", "together"]
+__all__ = ["Worker", "settled"]
 
-#: Seconds that a worker may be ahead: what bounds memory.
-AHEAD = 128
+#: Batches that a worker may be ahead: what bounds memory.
+AHEAD = 8
+FOR_EVER = 2**31
 
-HANDED_OVER = xs.schema(
-    {
-        "time": int,
-        "request": xs.Segment(np.int32),
-        "toll_vid": xs.Segment(np.int32),
-        "toll_lav": xs.Segment(np.int32),
-        "toll": xs.Segment(np.int64),
-        "alert_vid": xs.Segment(np.int32),
-        "alert_seg": xs.Segment(np.int32),
-        "charge_vid": xs.Segment(np.int32),
-        "charge": xs.Segment(np.int64),
-    }
+#: Tables that travel together, the first column of each being the time that orders it.
+ANSWERS = ("time", "kind", "who", "value", "amount")
+CHARGES = ("charge_time", "charge_vid", "charge")
+ASKED = ("ask_time", "ask_vid", "ask_qid")
+TABLES = (ANSWERS, CHARGES, ASKED)
+GATHERED = xs.schema(
+    {"upto": int}
+    | {name: xs.Segment(np.dtype(COLUMNS[name])) for table in TABLES for name in table}
 )
+Batch = dict[str, NDArray[Any]]
 
 
 class Worker(threading.Thread):
     """An engine of its own for some of the files."""
 
-    def __init__(self, feed: RowFeed, rules: str, scheduler: str, memory: str, burst: int) -> None:
+    def __init__(self, feed: RowFeed, history: History, options: RunOptions, burst: int) -> None:
         super().__init__(daemon=True)
         self.feed, self.stop = feed, threading.Event()
-        self.scheduler, self.memory, self.burst = scheduler, memory, burst
-        self.seconds: queue.Queue[tuple[Any, ...] | BaseException | None] = queue.Queue(AHEAD)
+        self.options, self.burst = options, burst
+        self.batches: queue.Queue[tuple[int, Batch] | BaseException | None] = queue.Queue(AHEAD)
         self.query = xs.Query("linear road")
         rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
-        shard = build_shard(rows, rules)
-        notified = shard.notifications.select(*list(HANDED_OVER_NOTIFIED), name="notifications")
-        second = shard.requests.zip(notified, shard.charges, name="second handed over")
-        second.sink(self._hand_over, name="handed over")
+        shard = build_shard(rows, options.rules)
+        expenditures, travel_times = look_up(shard.requests, history)
+        told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
+        second = shard.requests.zip(
+            shard.notifications.select(*told, name="notifications"),
+            shard.charges,
+            expenditures.select("qid", "balance", name="expenditures"),
+            travel_times.select("qid", "seconds", "toll", name="travel times"),
+            name="second to hand over",
+        )
+        seconds = second.iterate(hand_over, name="seconds handed over")
+        self._names = [field.name for field in seconds.schema][1:]
+        seconds.sink(self._hand_over, name="handed over")
         feed.end_rejects_in_sinks(shard.rejects)
         self.reports = 0
 
-    def _hand_over(self, *second: Any) -> None:
+    def _hand_over(self, upto: int, *columns: xs.SigSeg) -> None:
+        arrays = (np.asarray(column) for column in columns)
+        self._put((upto, dict(zip(self._names, arrays, strict=True))))
+
+    def _put(self, item: tuple[int, Batch] | BaseException | None) -> None:
         while not self.stop.is_set():
             try:
-                self.seconds.put(second, timeout=0.1)
+                self.batches.put(item, timeout=0.1)
                 return
             except queue.Full:
                 continue
@@ -67,42 +83,95 @@ class Worker(threading.Thread):
         """The worker's engine, to its end."""
         last: BaseException | None = None
         try:
-            done = self.query.run(self.scheduler, self.memory, self.burst, stop=self.stop)
+            done = self.query.run(
+                self.options.scheduler, self.options.memory, self.burst, stop=self.stop
+            )
             self.reports = done.stats["segment statistics"].samples
         except BaseException as error:
             last = error
-        while not self.stop.is_set():
-            try:
-                self.seconds.put(last, timeout=0.1)
-                return
-            except queue.Full:
-                continue
+        self._put(last)
 
 
-HANDED_OVER_NOTIFIED = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
+class _Pending:
+    """What a worker has handed over and nobody has taken yet."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.upto = -1
+        self.ended = False
+        self._batches: list[Batch] = []
+
+    def more(self) -> None:
+        """Wait for the next batch."""
+        item = self.worker.batches.get()
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            self.ended = True
+        else:
+            self.upto = item[0]
+            self._batches.append(item[1])
+
+    def take(self, upto: int) -> list[Batch]:
+        """Everything up to a second."""
+        taken, kept = [], []
+        for batch in self._batches:
+            early: Batch = {}
+            late: Batch = {}
+            for table in TABLES:
+                cut = int(np.searchsorted(batch[table[0]], upto, side="right"))
+                early |= {name: batch[name][:cut] for name in table}
+                late |= {name: batch[name][cut:] for name in table}
+            taken.append(early)
+            if any(len(late[table[0]]) for table in TABLES):
+                kept.append(late)
+        self._batches = kept
+        return taken
 
 
-def together(workers: list[Worker]) -> Iterator[tuple[Any, ...]]:
-    """The same second of all workers as one, in the order of time."""
-    heads: list[tuple[Any, ...] | None] = [_next(worker) for worker in workers]
-    while any(head is not None for head in heads):
-        now = min(head[0] for head in heads if head is not None)
-        parts = []
-        for i, head in enumerate(heads):
-            if head is not None and head[0] == now:
-                parts.append(head)
-                heads[i] = _next(workers[i])
-        yield (now, *(_joined([part[k] for part in parts]) for k in range(1, len(HANDED_OVER))))
+def together(workers: list[Worker], clock: Clock) -> Iterator[tuple[Any, ...]]:
+    """The same seconds of all workers as one, in the order of time."""
+    pending = [_Pending(worker) for worker in workers]
+    while not all(one.ended for one in pending):
+        slowest = min((one for one in pending if not one.ended), key=lambda one: one.upto)
+        before = slowest.upto
+        slowest.more()
+        upto = min((one.upto for one in pending if not one.ended), default=FOR_EVER)
+        if clock.stop.is_set():  # whoever has ended has not come to its end
+            upto = min(one.upto for one in pending)
+        if upto > before or slowest.ended:
+            parts = [batch for one in pending for batch in one.take(upto)]
+            yield (upto, *_in_order(parts))
 
 
-def _next(worker: Worker) -> tuple[Any, ...] | None:
-    head = worker.seconds.get()
-    if isinstance(head, BaseException):
-        raise head
-    return head
+def _in_order(parts: list[Batch]) -> Iterator[xs.SigSeg]:
+    """Columns of all tables (`GATHERED`), each table ordered by time."""
+    for table in TABLES:
+        times = [part[table[0]] for part in parts]
+        joined = np.concatenate(times) if times else np.empty(0, np.int32)
+        order = np.argsort(joined, kind="stable") if len(times) > 1 else None
+        for name in table:
+            column = np.concatenate([part[name] for part in parts])
+            yield xs.SigSeg(column if order is None else column[order])
 
 
-def _joined(columns: list[xs.SigSeg]) -> xs.SigSeg:
-    if len(columns) == 1 and columns[0].start == 0:
-        return columns[0]
-    return xs.SigSeg(np.concatenate([np.asarray(column) for column in columns]))
+@xs.kernel
+def at_their_time(upto):  # type: ignore[no-untyped-def]
+    """Instead of when they leave the engine: it is not paced."""
+    return -1
+
+
+def settled(query: xs.Query, workers: list[Worker], clock: Clock) -> xs.Stream:
+    """The answers of all workers, balances among them, as `operators.answers` has them."""
+    gathered = query.source(
+        xs.io.iterable(lambda: together(workers, clock), out=GATHERED), name="seconds of all"
+    )
+    money = gathered.select(*CHARGES, *ASKED, name="charges and requests")
+    balances = money.iterate(settle_accounts, name="accounts")
+    answered = gathered.select("kind", "time", "who", "value", "amount", name="other answers")
+    emit_ms: Callable[..., Any] = at_their_time if clock.speed is None else clock.emit_ms
+    out = None if clock.speed is None else int
+    left = answered.zip(balances, name="answers").zip(
+        gathered.select("upto", name="up to").map(emit_ms, out=out, name="emit")
+    )
+    return left.iterate(put_in_order, name="answers in order")

@@ -130,6 +130,7 @@ def put_request(requests, row, fields):
         "origin": column("int64"),
         "request": column("int32"),
         "reject": column("int64"),
+        "last": bool,
     },
 )
 def check(
@@ -140,8 +141,10 @@ def check(
 
     `whole` says that the last second of these rows is complete. `lane_dir_seg` packs three small
     fields, `lane + 8 * dir + 16 * seg`; `request` has REQUEST_WIDTH numbers a row, `reject` two:
-    where the row comes from, and why. Runs of good reports, which are nearly all rows, are copied
-    whole; all others are looked at one by one.
+    where the row comes from, and why. `last`: no other second will come of these rows.
+
+    Runs of good reports, which are nearly all rows, are copied whole; all others are looked at one
+    by one.
     """
     gathered = state.gathered
     clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
@@ -170,7 +173,7 @@ def check(
             if n + r + b > 0:
                 out.emit_at(
                     0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
-                    requests[: r * REQUEST_WIDTH], rejects[: 2 * b],
+                    requests[: r * REQUEST_WIDTH], rejects[: 2 * b], time[i] == time[-1],
                 )  # fmt: skip
             clock = np.int64(time[i])
             n = r = b = 0
@@ -194,7 +197,7 @@ def check(
     if whole and n + r + b > 0:  # the clock stands where it is
         out.emit_at(
             0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
-            requests[: r * REQUEST_WIDTH], rejects[: 2 * b],
+            requests[: r * REQUEST_WIDTH], rejects[: 2 * b], True,
         )  # fmt: skip
         n = r = b = 0
     gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS] = clock, n, r, b

@@ -11,7 +11,7 @@ FIELDS = 15
 TIME = 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def merge_rows(addresses, lengths, positions, ended, origins_at, out, origins):
     """Copy rows in the order of Time until a file has no more rows here, or there is no room.
 

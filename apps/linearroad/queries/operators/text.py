@@ -11,7 +11,7 @@ FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32 = 1, 2, 3
 INT32_MAX = 2147483647
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def parse_line(text, begin, end, columns, row):
     """Fields of one line into a row of the columns; 0, or the reason that it cannot be parsed."""
     fields, digits, value, negative = 0, 0, np.int64(0), False
@@ -42,7 +42,7 @@ def parse_line(text, begin, end, columns, row):
     return 0 if fit else OUT_OF_INT32
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def parse(text, length, last, columns, starts, bad, reasons):
     """Lines of `text[:length]` into columns, as many as there is room for.
 
@@ -75,7 +75,7 @@ def parse(text, length, last, columns, starts, bad, reasons):
     return at, lines, good, wrong
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def put(out, at, value):
     """A number in decimal; where it ends."""
     if value < 0:
@@ -92,7 +92,7 @@ def put(out, at, value):
     return at + digits
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def put_thousandths(out, at, value):
     """Milliseconds as seconds with three decimals."""
     at = put(out, at, value // 1000)
@@ -103,7 +103,7 @@ def put_thousandths(out, at, value):
     return at + 4
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def format_answers(out, kind, time, emit, who, value, amount):
     """Answers as lines in the formats of section 4; how many bytes."""
     at = 0

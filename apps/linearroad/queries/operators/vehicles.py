@@ -339,8 +339,8 @@ def second_reports(links, origin):
 
 @xs.kernel(state=STATE, out=VEHICLE_OUT)
 def vehicles(
-    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, standing, lasting, state,
-    out,
+    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, last, standing, lasting,
+    state, out,
 ):  # fmt: skip
     """Trips, crossings and stopped cars: a trip goes on exactly 30 s after its last report.
 

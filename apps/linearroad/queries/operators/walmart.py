@@ -96,7 +96,8 @@ def larger_records(records):
     out=VEHICLE_OUT,
 )
 def vehicles_walmart(
-    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, state, out
+    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, last, state,
+    out,
 ):  # fmt: skip
     """Trips, crossings and stopped cars; `gain` is the speed itself, for one mean over reports."""
     n = len(vid)
