@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import REASONS
+from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.text import FIELDS
-from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged, seconds
+from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged
 from linearroad.queries.writing import RejectWriter
 
-__all__ = ["Clock", "RowFeed"]
+__all__ = ["Clock", "Convoy", "RowFeed"]
+
+FOR_EVER = 2**40
 
 
 class Clock:
@@ -58,14 +61,48 @@ class Clock:
         return int(1000 * self.wall_seconds() * self.speed)
 
 
+class Convoy:
+    """Feeds of one engine that go through the stream side by side.
+
+    The engine asks each of them in turn. Who is ahead of the slowest gives nothing for that turn,
+    so that no one waits for the clock, or fills memory, while another has rows to work on.
+    """
+
+    SLACK_S = 60  # at full speed; a paced stream goes second by second
+
+    def __init__(self, clock: Clock) -> None:
+        self.slack_s = self.SLACK_S if clock.speed is None else 0
+        self._due: list[int] = []
+
+    def join(self) -> int:
+        """A feed's place in the convoy."""
+        self._due.append(-1)
+        return len(self._due) - 1
+
+    def may_go(self, place: int, second: int) -> bool:
+        """Whether a feed whose next rows are of `second` may give them now."""
+        self._due[place] = second
+        return second <= min(self._due) + self.slack_s
+
+    def leave(self, place: int) -> None:
+        """Nobody waits for this feed any more."""
+        self._due[place] = FOR_EVER
+
+
 class RowFeed:
     """Some files as the query takes them, and what becomes of rows that it refuses."""
 
     def __init__(
-        self, readers: list[RowReader], rejects: RejectWriter, clock: Clock, minutes: int | None
+        self,
+        readers: list[RowReader],
+        rejects: RejectWriter,
+        clock: Clock,
+        minutes: int | None,
+        convoy: Convoy,
     ) -> None:
         self.readers, self.rejects, self.clock = readers, rejects, clock
-        self.limit = None if minutes is None else 60 * minutes
+        self.limit = FOR_EVER if minutes is None else 60 * minutes
+        self.convoy, self.place = convoy, convoy.join()
         self.rows = 0
         self.implausible = 0
         self.lag_s = self.worst_lag_s = 0.0
@@ -74,17 +111,26 @@ class RowFeed:
         """Raw rows (`network.RAW`). A stream that is stopped ends with its last whole second."""
         rows = _primed(merged(self.readers))
         self.clock.start()
-        chunks = ((chunk, False) for chunk in rows)
-        for chunk, whole in chunks if self.clock.speed is None else self._paced(rows):
+        nothing = self._tuple(_NO_ROWS, False)
+        paced = self.clock.speed is not None
+        for second, chunk, whole in _by_second(rows) if paced else _by_chunk(rows):
+            while not self.convoy.may_go(self.place, second):
+                yield nothing
+            if second < self.limit:
+                self._wait(second)
             if self.clock.stop.is_set():
+                self.convoy.leave(self.place)
                 return
-            if self.limit is not None:
-                late = np.flatnonzero(chunk.time >= self.limit)
-                if len(late):
-                    yield self._tuple(chunk.part(0, int(late[0])), True)
-                    return
-            yield self._tuple(chunk, whole)
-        yield self._tuple(Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64)), True)
+            if second >= self.limit:
+                break
+            yield self._tuple(chunk if paced else _before(chunk, self.limit), whole)
+        self.convoy.leave(self.place)
+        yield self._tuple(_NO_ROWS, True)
+
+    def _wait(self, second: int) -> None:
+        """Until it is time; falling behind is measured, never hidden."""
+        self.lag_s = max(self.clock.wait_for(second), 0.0)
+        self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
 
     def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
         for reader in self.readers:
@@ -92,23 +138,6 @@ class RowFeed:
                 self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
         return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), whole)
-
-    def _paced(self, rows: Iterator[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-        """Each second's rows at their time; falling behind is measured, never hidden."""
-        waiting: list[Chunk] = []
-        for chunk in seconds(rows):
-            if waiting and chunk.time[0] != waiting[0].time[0]:
-                yield from self._released(waiting)
-                waiting = []
-            waiting.append(chunk)
-        yield from self._released(waiting)
-
-    def _released(self, waiting: list[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-        if waiting:
-            self.lag_s = max(self.clock.wait_for(int(waiting[0].time[0])), 0.0)
-            self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
-        for i, chunk in enumerate(waiting):
-            yield chunk, i == len(waiting) - 1
 
     def take_rejects(self, rejects: xs.SigSeg) -> None:
         """Rows that the query refused."""
@@ -128,10 +157,47 @@ class RowFeed:
         streams[1].select("implausible").filter(_some).sink(self.take_implausible)
 
 
+_NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64))
+
+
 def _primed(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """The same chunks, the first of them read already."""
     first = next(chunks, None)
     return iter(()) if first is None else chain((first,), chunks)
+
+
+def _by_chunk(chunks: Iterator[Chunk]) -> Iterator[tuple[int, Chunk, bool]]:
+    """Rows as they come, and the second that each chunk begins in."""
+    clock = 0
+    for chunk in chunks:
+        times = stream_times(*chunk.columns, clock)
+        yield int(times[0]), chunk, False
+        clock = int(times[-1])
+
+
+def _before(chunk: Chunk, limit: int) -> Chunk:
+    """The rows of a chunk before a second; good ones are in order."""
+    if limit == FOR_EVER or not (chunk.time >= limit).any():
+        return chunk
+    times = stream_times(*chunk.columns, 0)
+    return chunk.part(0, int(np.searchsorted(times, limit)))
+
+
+def _by_second(chunks: Iterator[Chunk]) -> Iterator[tuple[int, Chunk, bool]]:
+    """Rows cut where the second changes; and whether that is all of it."""
+    held: tuple[int, Chunk] | None = None
+    clock = 0
+    for chunk in chunks:
+        times = stream_times(*chunk.columns, clock)
+        cuts = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist(), len(chunk)]
+        for begin, end in pairwise(cuts):
+            second = int(times[begin])
+            if held is not None:
+                yield *held, second != held[0]
+            held = second, chunk.part(begin, end)
+        clock = int(times[-1])
+    if held is not None:
+        yield *held, True
 
 
 @xs.kernel

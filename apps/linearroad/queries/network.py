@@ -76,54 +76,65 @@ def build(rows: xs.Stream, history: History, rules: str = "paper") -> Network:
     return Network(shard.notifications, balances, *looked_up, shard.rejects)
 
 
-def build_shard(rows: xs.Stream, rules: str) -> Shard:
-    """Up to the tolls: what expressways can be worked on apart for."""
-    seconds = rows.iterate(check, name="check")
-    reports, marks = _vehicles_and_accidents(seconds, rules)
-    notified, charges = _tolls(reports, marks, rules)
+def build_shard(rows: xs.Stream, rules: str, part: str = "") -> Shard:
+    """Up to the tolls: what expressways can be worked on apart for.
+
+    `part` ends the names of the operators, where a query has several such parts.
+    """
+    seconds = rows.iterate(check, name=f"check{part}")
+    reports, marks = _vehicles_and_accidents(seconds, rules, part)
+    notified, charges = _tolls(reports, marks, rules, part)
     return Shard(
-        seconds.select("time", "request", "last", name="requests"),
+        seconds.select("time", "request", "last", name=f"requests{part}"),
         notified,
         charges,
         (seconds.select("reject"), reports.select("reject", "implausible")),
     )
 
 
-def look_up(requests: xs.Stream, history: History) -> tuple[xs.Stream, xs.Stream]:
+def look_up(requests: xs.Stream, history: History, part: str = "") -> tuple[xs.Stream, xs.Stream]:
     """Answers from history: daily expenditures and travel times."""
-    asked = requests.select("time", "request", name="requests for history")
+    asked = requests.select("time", "request", name=f"requests for history{part}")
     return (
-        asked.iterate(expenditure, *history.expenditure_tables(), name="daily expenditure"),
-        asked.iterate(travel_time, *history.travel_tables(), name="travel time"),
+        asked.iterate(expenditure, *history.expenditure_tables(), name=f"daily expenditure{part}"),
+        asked.iterate(travel_time, *history.travel_tables(), name=f"travel time{part}"),
     )
 
 
-def _vehicles_and_accidents(seconds: xs.Stream, rules: str) -> tuple[xs.Stream, xs.Stream]:
+def _vehicles_and_accidents(
+    seconds: xs.Stream, rules: str, part: str
+) -> tuple[xs.Stream, xs.Stream]:
     """What every report means, and the accident minutes that follow."""
     if rules == "walmart":
-        reports = seconds.iterate(vehicles_walmart, name="vehicles")
-        return reports, reports.iterate(accidents_walmart, name="accidents")
+        reports = seconds.iterate(vehicles_walmart, name=f"vehicles{part}")
+        return reports, reports.iterate(accidents_walmart, name=f"accidents{part}")
     standing = rules == "brandeis"
     # There a report still counts 30 s later, so the stop lasts one second more.
-    reports = seconds.iterate(vehicles, int(standing), PERIOD + int(standing), name="vehicles")
-    return reports, reports.iterate(accidents, int(not standing), name="accidents")
+    reports = seconds.iterate(
+        vehicles, int(standing), PERIOD + int(standing), name=f"vehicles{part}"
+    )
+    return reports, reports.iterate(accidents, int(not standing), name=f"accidents{part}")
 
 
-def _tolls(reports: xs.Stream, marks: xs.Stream, rules: str) -> tuple[xs.Stream, xs.Stream]:
+def _tolls(
+    reports: xs.Stream, marks: xs.Stream, rules: str, part: str
+) -> tuple[xs.Stream, xs.Stream]:
     """Notifications and alerts, and the charges."""
     rule = RULES[rules]
     segments = reports.iterate(
         statistics, rule.by_report, rule.lav_without_report, rule.lav_rounding,
-        name="segment statistics",
+        name=f"segment statistics{part}",
     )  # fmt: skip
     flagged = reports
     if rules == "brandeis":
-        visited = reports.zip(reports.iterate(visits, name="first visits"), name="visited")
+        visited = reports.zip(
+            reports.iterate(visits, name=f"first visits{part}"), name=f"visited{part}"
+        )
         order = ["value" if field.name == "flags" else field.name for field in reports.schema]
-        flagged = visited.select(*order, name="triggers")
-    second = flagged.zip(segments, marks, name="second")
-    notified = second.iterate(tolls, rule.lav_without_report, name="tolls")
+        flagged = visited.select(*order, name=f"triggers{part}")
+    second = flagged.zip(segments, marks, name=f"second{part}")
+    notified = second.iterate(tolls, rule.lav_without_report, name=f"tolls{part}")
     if rules == "brandeis":
-        quotes = notified.select("time", "toll_vid", "toll", name="quotes")
-        return notified, quotes.iterate(later_charges, name="charges")
-    return notified, notified.select("charge_vid", "charge", name="charges")
+        quotes = notified.select("time", "toll_vid", "toll", name=f"quotes{part}")
+        return notified, quotes.iterate(later_charges, name=f"charges{part}")
+    return notified, notified.select("charge_vid", "charge", name=f"charges{part}")

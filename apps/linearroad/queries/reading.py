@@ -22,7 +22,7 @@ from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, parse
 from xstream.errors import InputError
 
-__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "merged", "open_input", "seconds"]
+__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "merged", "open_input"]
 
 ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
 BYTES = 1 << 21
@@ -302,13 +302,3 @@ class _File:
             self.columns = np.array(chunk.columns)
             self.origins = chunk.origins + (self.number << FILE_SHIFT)
             self.position = 0
-
-
-def seconds(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Rows cut where Time changes."""
-    for chunk in chunks:
-        cuts = np.flatnonzero(np.diff(chunk.time)) + 1
-        begin = 0
-        for end in (*cuts.tolist(), len(chunk)):
-            yield chunk.part(begin, end)
-            begin = end

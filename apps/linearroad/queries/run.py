@@ -11,10 +11,10 @@ from pathlib import Path
 
 import xstream as xs
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
-from linearroad.queries.feeding import Clock, RowFeed
+from linearroad.queries.feeding import Clock, Convoy, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, RULES, build
-from linearroad.queries.reading import open_input
+from linearroad.queries.reading import RowReader, open_input
 from linearroad.queries.sharding import Worker, settled
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
@@ -59,12 +59,10 @@ def run(
         clock = Clock(options.speed)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
             taker = AnswerSink(answer_writer(out, options.form), clock)
-            feeds = [
-                RowFeed(readers[i::workers], rejects, clock, options.minutes)
-                for i in range(workers)
-            ]
+            feeds = _feeds(readers, workers, rejects, clock, options)
             query, shards = _query(feeds, history, taker, options)
-            _execute(query, feeds, shards, taker, timeline, options, progress)
+            every = [feed for some in feeds for feed in some]
+            _execute(query, every, shards, taker, timeline, options, progress)
         taker.result.rejects = dict(sorted(rejects.by_reason.items()))
         write_summary(out / "summary.json", taker.result, options, workers)
         return taker.result
@@ -72,18 +70,37 @@ def run(
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
 
 
+def _feeds(
+    readers: list[RowReader], workers: int, rejects: RejectWriter, clock: Clock, options: RunOptions
+) -> list[list[RowFeed]]:
+    """The feeds of each worker: files apart where the rules let expressways be worked on apart."""
+    if options.rules != "paper" or len(readers) == 1:
+        return [[RowFeed(readers, rejects, clock, options.minutes, Convoy(clock))]]
+    dealt = []
+    for worker in range(workers):
+        convoy = Convoy(clock)
+        dealt.append(
+            [
+                RowFeed([reader], rejects, clock, options.minutes, convoy)
+                for reader in readers[worker::workers]
+            ]
+        )
+    return dealt
+
+
 def _query(
-    feeds: list[RowFeed], history: History, taker: AnswerSink, options: RunOptions
+    feeds: list[list[RowFeed]], history: History, taker: AnswerSink, options: RunOptions
 ) -> tuple[xs.Query, list[Worker]]:
     """The query that ends in the output, and the workers that it gathers from, if any."""
     query = xs.Query("linear road")
-    if len(feeds) > 1:
-        workers = [Worker(feed, history, options, BURST) for feed in feeds]
+    if feeds != [feeds[0][:1]]:
+        workers = [Worker(some, history, options, BURST) for some in feeds]
         taker.end(settled(query, workers, taker.clock))
         return query, workers
-    rows = query.source(xs.io.iterable(feeds[0].tuples, out=RAW), name="rows")
+    feed = feeds[0][0]
+    rows = query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
     network = build(rows, history, options.rules)
-    feeds[0].end_rejects_in_sinks(network.rejects)
+    feed.end_rejects_in_sinks(network.rejects)
     taker.end(join_answers(network, taker.clock))
     return query, []
 

@@ -1,8 +1,9 @@
-"""Several workers: expressways apart from each other, accounts together.
+"""Several files, on one worker or more: expressways apart from each other, accounts together.
 
-Every worker is a thread with an engine of its own over the files of some expressways; compiled
-operators run without Python's lock. It hands over many seconds at once; the main thread puts the
-same seconds of all workers together and keeps the accounts.
+Every worker is a thread with an engine of its own over the files of some expressways, with a part
+of the query for each, so that what a part keeps stays in the cache; compiled operators run without
+Python's lock. Parts hand over many seconds at once; the main thread puts the same seconds of all
+of them together and keeps the accounts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from linearroad.queries.summary import RunOptions
 
 __all__ = ["Worker", "settled"]
 
-#: Batches that a worker may be ahead: what bounds memory.
+#: Batches that a file may be ahead: what bounds memory.
 AHEAD = 8
 FOR_EVER = 2**31
 
@@ -41,40 +42,82 @@ GATHERED = xs.schema(
 Batch = dict[str, NDArray[Any]]
 
 
-class Worker(threading.Thread):
-    """An engine of its own for some of the files."""
+class Pending:
+    """What has been handed over of a file and nobody has taken yet."""
 
-    def __init__(self, feed: RowFeed, history: History, options: RunOptions, burst: int) -> None:
-        super().__init__(daemon=True)
-        self.feed, self.stop = feed, threading.Event()
-        self.options, self.burst = options, burst
+    def __init__(self) -> None:
         self.batches: queue.Queue[tuple[int, Batch] | BaseException | None] = queue.Queue(AHEAD)
+        self.upto = -1
+        self.ended = False
+        self._held: list[Batch] = []
+
+    def more(self) -> None:
+        """Wait for the next batch."""
+        item = self.batches.get()
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            self.ended = True
+        else:
+            self.upto = item[0]
+            self._held.append(item[1])
+
+    def take(self, upto: int) -> list[Batch]:
+        """Everything up to a second."""
+        taken, kept = [], []
+        for batch in self._held:
+            early: Batch = {}
+            late: Batch = {}
+            for table in TABLES:
+                cut = int(np.searchsorted(batch[table[0]], upto, side="right"))
+                early |= {name: batch[name][:cut] for name in table}
+                late |= {name: batch[name][cut:] for name in table}
+            taken.append(early)
+            if any(len(late[table[0]]) for table in TABLES):
+                kept.append(late)
+        self._held = kept
+        return taken
+
+
+class Worker(threading.Thread):
+    """An engine of its own for some of the files: a part of the query for each."""
+
+    def __init__(
+        self, feeds: list[RowFeed], history: History, options: RunOptions, burst: int
+    ) -> None:
+        super().__init__(daemon=True)
+        self.feeds, self.stop = feeds, threading.Event()
+        self.options, self.burst = options, burst
+        self.pending = [Pending() for _ in feeds]
         self.query = xs.Query("linear road")
-        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
-        shard = build_shard(rows, options.rules)
-        expenditures, travel_times = look_up(shard.requests, history)
-        told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
-        second = shard.requests.zip(
-            shard.notifications.select(*told, name="notifications"),
-            shard.charges,
-            expenditures.select("qid", "balance", name="expenditures"),
-            travel_times.select("qid", "seconds", "toll", name="travel times"),
-            name="second to hand over",
-        )
-        seconds = second.iterate(hand_over, name="seconds handed over")
-        self._names = [field.name for field in seconds.schema][1:]
-        seconds.sink(self._hand_over, name="handed over")
-        feed.end_rejects_in_sinks(shard.rejects)
+        for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True), 1):
+            self._add(feed, pending, history, f" {number}")
         self.reports = 0
 
-    def _hand_over(self, upto: int, *columns: xs.SigSeg) -> None:
-        arrays = (np.asarray(column) for column in columns)
-        self._put((upto, dict(zip(self._names, arrays, strict=True))))
+    def _add(self, feed: RowFeed, pending: Pending, history: History, part: str) -> None:
+        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name=f"rows{part}")
+        shard = build_shard(rows, self.options.rules, part)
+        expenditures, travel_times = look_up(shard.requests, history, part)
+        told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
+        seconds = shard.requests.zip(
+            shard.notifications.select(*told),
+            shard.charges,
+            expenditures.select("qid", "balance"),
+            travel_times.select("qid", "seconds", "toll"),
+        ).iterate(hand_over)
+        names = [field.name for field in seconds.schema][1:]
 
-    def _put(self, item: tuple[int, Batch] | BaseException | None) -> None:
+        def take(upto: int, *columns: xs.SigSeg) -> None:
+            arrays = (np.asarray(column) for column in columns)
+            self._put(pending, (upto, dict(zip(names, arrays, strict=True))))
+
+        seconds.sink(take)
+        feed.end_rejects_in_sinks(shard.rejects)
+
+    def _put(self, pending: Pending, item: tuple[int, Batch] | BaseException | None) -> None:
         while not self.stop.is_set():
             try:
-                self.batches.put(item, timeout=0.1)
+                pending.batches.put(item, timeout=0.1)
                 return
             except queue.Full:
                 continue
@@ -86,52 +129,20 @@ class Worker(threading.Thread):
             done = self.query.run(
                 self.options.scheduler, self.options.memory, self.burst, stop=self.stop
             )
-            self.reports = done.stats["segment statistics"].samples
+            self.reports = sum(
+                stats.samples
+                for name, stats in done.stats.items()
+                if name.startswith("segment statistics")
+            )
         except BaseException as error:
             last = error
-        self._put(last)
-
-
-class _Pending:
-    """What a worker has handed over and nobody has taken yet."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.upto = -1
-        self.ended = False
-        self._batches: list[Batch] = []
-
-    def more(self) -> None:
-        """Wait for the next batch."""
-        item = self.worker.batches.get()
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
-            self.ended = True
-        else:
-            self.upto = item[0]
-            self._batches.append(item[1])
-
-    def take(self, upto: int) -> list[Batch]:
-        """Everything up to a second."""
-        taken, kept = [], []
-        for batch in self._batches:
-            early: Batch = {}
-            late: Batch = {}
-            for table in TABLES:
-                cut = int(np.searchsorted(batch[table[0]], upto, side="right"))
-                early |= {name: batch[name][:cut] for name in table}
-                late |= {name: batch[name][cut:] for name in table}
-            taken.append(early)
-            if any(len(late[table[0]]) for table in TABLES):
-                kept.append(late)
-        self._batches = kept
-        return taken
+        for pending in self.pending:
+            self._put(pending, last)
 
 
 def together(workers: list[Worker], clock: Clock) -> Iterator[tuple[Any, ...]]:
     """The same seconds of all workers as one, in the order of time."""
-    pending = [_Pending(worker) for worker in workers]
+    pending = [one for worker in workers for one in worker.pending]
     while not all(one.ended for one in pending):
         slowest = min((one for one in pending if not one.ended), key=lambda one: one.upto)
         before = slowest.upto

@@ -26,7 +26,7 @@ from linearroad.queries.layout import (
     column,
 )  # fmt: skip
 
-__all__ = ["check"]
+__all__ = ["check", "stream_times"]
 
 #: The second that is being gathered: its time, and how many rows of each kind.
 _CLOCK, _REPORTS, _REQUESTS, _REJECTS = range(4)
@@ -67,6 +67,24 @@ def fault(kind, time, vid, xway, lane, direction, seg, pos, qid, sinit, send, do
     if kind == 3 and (day < 1 or day > 69):
         return DAY
     return 0
+
+
+@numba.njit(cache=True, nogil=True)
+def stream_times(
+    kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day, clock
+):  # fmt: skip
+    """The second of the stream that each row comes in: a row that is refused does not move it."""
+    times = np.empty(len(kind), np.int64)
+    for i in range(len(kind)):
+        if time[i] > clock:
+            why = fault(
+                kind[i], time[i], vid[i], xway[i], lane[i], direction[i], seg[i], pos[i], qid[i],
+                sinit[i], send[i], dow[i], tod[i], day[i],
+            )  # fmt: skip
+            if why == 0:
+                clock = np.int64(time[i])
+        times[i] = clock
+    return times
 
 
 @numba.njit
