@@ -8,7 +8,7 @@ import numpy as np
 import xstream as xs
 
 
-def _score(spectrum, weights, out):
+def score_spectra(spectrum, weights, out):
     bins = len(weights)
     for i in range(len(out)):
         total = np.float32(0.0)
@@ -22,4 +22,4 @@ def _score(spectrum, weights, out):
 @lru_cache
 def score(bins: int) -> xs.Kernel:
     """A weighted sum of the magnitudes of each half spectrum of so many bins."""
-    return xs.kernel(out=xs.Out("float32", rate=Fraction(1, bins)))(_score)
+    return xs.kernel(out=xs.Out("float32", rate=Fraction(1, bins)))(score_spectra)

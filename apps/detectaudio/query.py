@@ -21,14 +21,15 @@ def sources(
     window: int = 4096,
     repeat: int = 1,
     offered_hz: float | None = None,
+    label: str = "",
 ) -> list[xs.Stream]:
-    """The channels of a recording, each a source of its own."""  # fmt: skip
+    """The channels of a recording, each a source of its own; `label` goes before their names."""
     return [
         query.source(
             xs.io.array(
                 samples, recording.rate_hz, window=window, repeat=repeat, offered_hz=offered_hz
             ),
-            name=f"channel {number}",
+            name=f"{label}channel {number}",
         )
         for number, samples in enumerate(recording.channels)
     ]
@@ -38,7 +39,7 @@ def detections(channel: xs.Stream, rate_hz: float, detector: Detector) -> xs.Str
     """Ranges (keep, start, stop) of the events of one channel, for `sync`."""
     blocks = channel.rewindow(detector.block)
     spectra = blocks.hanning(detector.window).fft(detector.window)
-    scores = spectra.map(score(detector.bins), detector.weights(rate_hz), name="score")
+    scores = spectra.map(score(detector.bins), detector.weights(rate_hz))
     return scores.cfar(
         detector.sigmas,
         detector.alpha,

@@ -14,8 +14,11 @@ from xstream.query import Query, SinkRef
 SMALL = ("--trials", "2", "--seconds", "0.01")
 FIGURES = {
     "detectaudio": ["over all channels", "throughput that sync costs", "against the paper's"],
+    "localise": ["over all arrays", "of real time", "error of positions, in the middle",
+                 "largest error of positions"],
+    "netmon": ["packets of 256 bytes, 6 receivers", "against the paper's", "packets delivered"],
     "pipeline": ["of one sensor", "against the paper's"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("application", FIGURES)

@@ -159,7 +159,7 @@ def test_a_band_without_bins_is_refused() -> None:
         detections(channel, 8_000.0, Detector(low_hz=5_000.0, high_hz=6_000.0))
 
 
-@pytest.mark.parametrize("app", ["detectaudio", "leaks"])
+@pytest.mark.parametrize("app", ["detectaudio", "leaks", "localise", "netmon"])
 def test_the_readme_says_what_happens(app: str) -> None:
     failed, tried = doctest.testfile(str(ROOT / "apps" / app / "README.md"), module_relative=False)
     assert tried > 1

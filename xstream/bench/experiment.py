@@ -21,8 +21,18 @@ from xstream.bench.report import Figure, machine
 from xstream.errors import InputError
 
 __all__ = [
-    "Experiment", "Finding", "Outcome", "Plot", "Row", "Scale", "experiments", "find_experiment",
-    "mean_and_interval", "run_experiment", "summary",
+    "Experiment",
+    "Finding",
+    "Outcome",
+    "Plot",
+    "Row",
+    "Scale",
+    "best",
+    "experiments",
+    "find_experiment",
+    "mean_and_interval",
+    "run_experiment",
+    "summary",
 ]  # fmt: skip
 
 #: One trial: what was varied, the number of the trial, and what was measured.
@@ -179,6 +189,21 @@ def summary(
         if value in row and all(name in row for name in by):
             groups.setdefault(tuple(row[name] for name in by), []).append(float(row[value]))
     return {key: mean_and_interval(values) for key, values in groups.items()}
+
+
+def best(
+    rows: Sequence[Row], by: Sequence[str], value: str = "samples_per_second"
+) -> dict[tuple[Any, ...], float]:
+    """The best trial of each combination, as benchmarks count: the least disturbed one.
+
+    >>> best([{"n": 1, "v": 2.0}, {"n": 1, "v": 4.0}], ["n"], "v")
+    {(1,): 4.0}
+    """
+    found: dict[tuple[Any, ...], float] = {}
+    for row in rows:
+        key = tuple(row[name] for name in by)
+        found[key] = max(found.get(key, float(row[value])), float(row[value]))
+    return found
 
 
 # -- folders ---------------------------------------------------------------------------------

@@ -1,0 +1,51 @@
+"""The commands below `xstream localise`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Acoustic localisation: where calls come from, by several microphone arrays.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Acoustic localisation: where calls come from, by several microphone arrays."""
+
+
+@app.command()
+def demo(
+    arrays: Annotated[int, typer.Option(help="Arrays of four microphones.")] = 4,
+    calls: Annotated[int, typer.Option(help="How many calls there are.")] = 8,
+    snr_db: Annotated[float, typer.Option(help="A call's signal-to-noise ratio at 10 m.")] = 30.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same scene.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Let calls be heard in a field, locate them, and compare with where they were."""
+    from localise.evaluate import evaluate
+    from localise.query import locate
+    from localise.scene import generate
+
+    scene = generate(arrays, calls, snr_db, seed)
+    found = locate(scene)
+    outcome = evaluate(scene, found)
+    if json:
+        import json as writer
+
+        typer.echo(writer.dumps(outcome.to_json(), indent=2))
+        return
+    for each in found:
+        typer.echo(
+            f"{each.second:8.3f} s  x {each.x_m:7.2f} m  y {each.y_m:7.2f} m  "
+            f"{each.arrays} arrays, bearings {each.off_m:.2f} m off"
+        )
+    typer.echo(
+        f"{len(outcome.errors_m)} of {len(scene.calls)} calls located, "
+        f"{outcome.false_alarms} false alarms; "
+        f"errors {outcome.median_m:.3f} m in the middle, {outcome.largest_m:.3f} m at most"
+    )

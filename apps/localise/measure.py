@@ -1,0 +1,60 @@
+"""`xstream bench localise`: samples a second over all arrays, and how far positions are off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localise.scene import Scene
+    from xstream.bench.report import Report
+    from xstream.bench.settings import Settings
+    from xstream.query import Query, SinkRef
+
+__all__ = ["benchmark", "field"]
+
+
+def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
+    """The query over a scene that is played over and over."""
+    from detectaudio.detector import Detector
+    from detectaudio.query import sources
+
+    from localise.query import declare
+
+    arrays = [
+        sources(query, recording, window, repeat, label=f"array {number}, ")
+        for number, recording in enumerate(scene.recordings)
+    ]
+    return declare(arrays, scene, Detector(block=window)).count()
+
+
+def benchmark(settings: Settings) -> Report:
+    """DETECTAUDIO at four arrays, bearings, positions (section II, acoustic localisation)."""
+    from localise.evaluate import evaluate
+    from localise.query import locate
+    from localise.scene import generate
+    from xstream.bench.application import Form, measure_forms
+    from xstream.bench.report import Figure, Report
+    from xstream.errors import InputError
+
+    if settings.input is not None:
+        raise InputError("localise makes its own scene: leave --input out")
+    scene = generate()
+    outcome = evaluate(scene, locate(scene, None, settings.scheduler, settings.memory))
+    if outcome.missed or outcome.false_alarms or outcome.largest_m > 1.0:
+        raise AssertionError(f"localise: {outcome.to_json()}")
+    form = Form("localise", lambda q, n: field(q, scene, settings.window, n))
+    samples = sum(r.samples * len(r.channels) for r in scene.recordings)
+    results = measure_forms(settings, {"localise": (form, settings.engine)}, samples)
+    report = Report("localise", settings.to_json(), list(results.values()))
+    report.checked = (
+        f"the places of {len(scene.calls)} calls, within a metre, and the number of positions in "
+        "each trial"
+    )
+    reached = results["localise"].samples_per_second
+    report.figures = [
+        Figure("over all arrays", reached / 1e6, "Msamples/s"),
+        Figure("of real time", reached * scene.recordings[0].seconds / samples, "times"),
+        Figure("error of positions, in the middle", outcome.median_m, "m"),
+        Figure("largest error of positions", outcome.largest_m, "m"),
+    ]
+    return report
