@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_applications", "app"]
 
 app = typer.Typer(
-    help="The benchmarks of the paper: Table I, EngineBench, Figure 7. Each prints its figures.",
+    help="Benchmarks: Table I, EngineBench, rate control, applications. Each prints its figures.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
