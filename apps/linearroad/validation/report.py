@@ -25,12 +25,12 @@ STYLE = """
 :root{color-scheme:light}
 body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:0 auto;padding:1.5em 1em 4em;
   color:#222}
-h1{font-size:1.6em;margin:0 0 .4em}h2{font-size:1.15em;margin:2em 0 .4em}
+h1{font-size:1.6em;margin:0 0 .4em}h2{font-size:1.1em;margin:2em 0 0}
 .verdict{padding:.8em 1em;border-left:6px solid;border-radius:4px;font-size:1.05em}
 .passed{background:#eaf6ee;border-color:#2e8b57}.failed{background:#fbecea;border-color:#c0392b}
 .wide{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap}
-th,td{padding:.25em 1em .25em 0;text-align:right;border-bottom:1px solid #e4e4e4}
+table{border-collapse:collapse;font-size:.93em;font-variant-numeric:tabular-nums;white-space:nowrap}
+th,td{padding:.25em .8em .25em 0;text-align:right;border-bottom:1px solid #e4e4e4}
 th:first-child,td:first-child{text-align:left}th{font-weight:600;color:#555}
 table.words td,table.words th{text-align:left;vertical-align:top}
 table.words td:last-child{white-space:normal;min-width:16em}
@@ -112,7 +112,7 @@ def _distribution(verdict: Verdict) -> Any:
             )
     return figure.update_layout(
         title="Distribution of delays", xaxis_title="s", xaxis_type="log",
-        yaxis_title="% of the type's answers",
+        xaxis_dtick=1, yaxis_title="% of the type's answers",
     )  # fmt: skip
 
 
@@ -220,19 +220,19 @@ def write_report(directory: Path, shown: Shown) -> Path:
     if verdict.paced:
         figures += [_delay(verdict), _distribution(verdict)]
     figures += [_rate(verdict), *_resources(directory)]
-    legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "xanchor": "left", "x": 0}
-    for figure in figures:
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.2, "xanchor": "left", "x": 0}
+    pictures = []
+    for i, figure in enumerate(figures):
+        # A heading of the page, since a picture's own does not wrap on a phone.
+        pictures.append(f"<h2>{escape(figure.layout.title.text)}</h2>")
         figure.update_layout(
-            height=400, template="plotly_white", legend=legend, title_font_size=16,
-            margin={"t": 50, "b": 45, "l": 55, "r": 15}, title_x=0, title_xref="paper",
+            height=340, template="plotly_white", legend=legend, title=None,
+            margin={"t": 15, "b": 45, "l": 55, "r": 15},
         )  # fmt: skip
-    pictures = [
-        pio.to_html(
-            figure, full_html=False, include_plotlyjs=(i == 0),
-            config={"responsive": True, "displaylogo": False, "displayModeBar": False},
+        config = {"responsive": True, "displaylogo": False, "displayModeBar": False}
+        pictures.append(
+            pio.to_html(figure, full_html=False, include_plotlyjs=(i == 0), config=config)
         )
-        for i, figure in enumerate(figures)
-    ]  # fmt: skip
     note = f"{verdict.rows:,} rows of input, {verdict.last_second // 60 + 1} minutes"
     if verdict.bad_rows:
         note += f", {verdict.bad_rows:,} bad rows left out"

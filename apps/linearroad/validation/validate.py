@@ -77,9 +77,9 @@ def _validate(
 ) -> Shown:  # fmt: skip
     before, covered = _covered(run, minutes)
     known = find_history(shop, paths.directory, paths.tolls, paths.segments)
-    say("reading the input")
-    rows = read_input(shop, input, before)
+    say("reading the answers and the input")
     answers = read_answers(shop, run)
+    rows = read_input(shop, input, before)
     say(f"following the vehicles of {rows.rows:,} rows")
     expected = expect(shop, rows, known, rules, say)
     say("comparing")

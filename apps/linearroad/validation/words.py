@@ -41,7 +41,7 @@ _REMARK = f"""CASE
     WHEN type = 4 AND expected_amount = answered_amount
         THEN ' (more than {TRAVEL_MARGIN:.0%} off)'
     ELSE '' END"""
-_DELAY = "format_string('%.3f', abs(emit_ms - 1000L * time) / 1000.0)"
+_DELAY = "format_string('%.3f', abs(emit_ms - 1000L * time) / 1000.0D)"
 _SENTENCE = f"""CASE kind
     WHEN 'missing' THEN concat({_ABOUT}, ': expected ', {_answer("expected")}, ', none was sent')
     WHEN 'unexpected' THEN concat({_ABOUT}, ': expected nothing, ', {_answer("answered")},
