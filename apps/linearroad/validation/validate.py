@@ -62,6 +62,7 @@ def validate(
         raise InputError(f"--minutes is a positive number, not {minutes}")
     size = sum(file.stat().st_size for file in input_files(input))
     paths = history or HistoryPaths()
+    (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
     say("starting Spark")
     memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
     with session(master, "validate", memory) as spark, workshop(spark, output, size) as shop:
