@@ -53,9 +53,18 @@ def lines(
                       "dash": "dash" if name in dashed else "solid"},
             )
         )  # fmt: skip
-    axes = {"xaxis_type": "log" if log_x else "linear", "yaxis_type": "log" if log_y else "linear"}
-    if not log_y:
+    axes: dict[str, Any] = {
+        "xaxis_type": "log" if log_x else "linear",
+        "yaxis_type": "log" if log_y else "linear",
+    }
+    if log_y:
+        axes["yaxis_dtick"] = "D2"  # 1, 2, 5, 10, ...
+    else:
         axes["yaxis_rangemode"] = "tozero"
+    if log_x:  # what was measured, and nothing between
+        measured = sorted({point[0] for points in series.values() for point in points})
+        axes["xaxis_tickvals"] = measured
+        axes["xaxis_ticktext"] = [f"{x:,g}" for x in measured]
     return _layout(figure, title, x, y, **axes)
 
 

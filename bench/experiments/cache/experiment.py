@@ -137,8 +137,9 @@ misses a hop against {data["fifo"]:.2f} of `fifo`, which takes one tuple of each
 an operator's one cache line a hop and misses it each time ({data["df"]:.2f}), since a thousand operators do not fit 32 KB, and is the
 fastest all the same: {by["instructions_a_hop"]["df"]:.0f} instructions a hop against {by["instructions_a_hop"]["fifo"]:.0f}, and no tuple is written to a queue and read again.
 
-Instruction misses are next to none under any scheduler: the engine and a pass-through operator together are smaller than the
-cache, where the paper's, compiled for every operator of the query, were not. That is why its factor of 20 has no counterpart.
+Instruction misses are next to none under any scheduler: the engine and a pass-through operator, which all
+thousand share, are smaller than the cache. The paper's factor of 20 has no counterpart here for that reason; how large its operators
+were it does not say.
 """
     return Finding(figures, columns, table, text)
 

@@ -7,7 +7,7 @@ holds up to a batch of three channels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import perf_counter, process_time
 
@@ -31,8 +31,13 @@ WINDOW = 4096
 SEGMENT_BYTES = WINDOW * 4
 BATCHES_KB = (16, 64, 256, 1024, 4096)
 LARGEST_KB = BATCHES_KB[-1]
-#: Read off the paper's Figure 6: throughput at its largest batch over that of refcount-lazy.
-PAPERS_SHARE = {"copy-always": 0.1, "refcount-copy": 0.25, "refcount-realloc": 0.7}
+#: The paper's words: "an order of magnitude better than naive copying", "up to four times higher than
+#: the simple reference-counting approach"; for realloc it gives no number.
+PAPERS_SHARE = {
+    "copy-always": " (paper about 0.1)",
+    "refcount-copy": " (paper about 0.25)",
+    "refcount-realloc": "",
+}
 
 
 def query(recording: Recording, q: xs.Query) -> SinkRef:
@@ -74,6 +79,14 @@ def memcpy_bytes_per_second(clock: str) -> float:
     return source.nbytes / best
 
 
+def quickest(contender: Callable[[], Trial], seconds: float) -> Trial:
+    """The best of at most ten runs, or of as many as fit into that time: one is all slow ones get."""
+    runs = [contender()]
+    while len(runs) < 10 and sum(run.seconds for run in runs) < seconds:
+        runs.append(contender())
+    return max(runs, key=lambda run: run.samples_per_second)
+
+
 def measure(scale: Scale) -> Iterator[Row]:
     """Every manager at every batch, in turns."""
     recording = recorded(88.0)
@@ -93,7 +106,7 @@ def measure(scale: Scale) -> Iterator[Row]:
     for trial in range(scale.trials):
         speed = memcpy_bytes_per_second(scale.clock)
         for (kilobytes, memory), contender in contenders.items():
-            found: Trial = contender()
+            found = quickest(contender, 5 * scale.seconds)
             yield {
                 "memory": memory, "scheduler": "df", "batch_kb": kilobytes, "window": WINDOW,
                 "trial": trial, "samples": found.samples,
@@ -121,7 +134,7 @@ def find(rows: Sequence[Row]) -> Finding:
     for memory, share in PAPERS_SHARE.items():
         reached = top[memory, LARGEST_KB]
         figures.append(
-            Figure(f"{memory} over refcount-lazy there (paper about {share:g})", reached / lazy, "times")
+            Figure(f"{memory} over refcount-lazy there{share}", reached / lazy, "times")
         )  # fmt: skip
     told = []
     for memory in ("copy-always", "refcount-copy"):
@@ -144,11 +157,13 @@ with the size of the batch, since each append copies all that has been gathered.
 channel {" and ".join(told)}; memcpy does {memcpy / 1e9:.1f} GB/s here, and the figures above say how close
 to that bound they come: what is missing is page faults of large fresh blocks, not a slow manager.
 
-The gap is wider than the paper's, where `refcount-lazy` was an order of magnitude ahead: its detector
-took about 130 ns a sample of the four channels and ours about 1 ns, so that a copy of the same size is a
-hundred times as large a share of the work. `refcount-realloc` copies {realloc:,.1f} bytes a sample here: it grows
-blocks by half, so that `realloc` is called a few times a batch instead of once an append, and there is no lock
-to take, for a run is one thread; that is why it stays closer to `refcount-lazy` than in the paper.
+The gap is wider than the paper's, where `refcount-lazy` was an order of magnitude ahead: its application took 133 ns a
+sample (7.5 million samples/s) and ours about 1 ns, so that a copy of the same size is a hundred times as large a share of the work.
+
+`refcount-realloc` copies only {realloc:,.1f} bytes a sample, for it grows blocks by half and calls realloc a few times a batch instead of once an
+append. It falls behind all the same as batches outgrow the caches: it writes each sample that it gathers once more, into
+blocks that are fresh again after every batch, while `refcount-lazy` writes a pointer for {WINDOW:,} samples. Of locking, which the
+paper names as its other cost, there is none here but a count of who looks into a block: a run is one thread.
 """
     return Finding(figures, columns, table, text)
 
