@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any
 
@@ -17,9 +18,10 @@ from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged
 from linearroad.queries.writing import RejectWriter
 
-__all__ = ["Clock", "Convoy", "RowFeed"]
+__all__ = ["Backlog", "Clock", "Convoy", "RowFeed"]
 
 FOR_EVER = 2**40
+SLACK_S = 60  # of the stream, that feeds may be apart at full speed
 
 
 class Clock:
@@ -68,10 +70,8 @@ class Convoy:
     so that no one waits for the clock, or fills memory, while another has rows to work on.
     """
 
-    SLACK_S = 60  # at full speed; a paced stream goes second by second
-
     def __init__(self, clock: Clock) -> None:
-        self.slack_s = self.SLACK_S if clock.speed is None else 0
+        self.slack_s = SLACK_S if clock.speed is None else 0
         self._due: list[int] = []
 
     def join(self) -> int:
@@ -89,6 +89,43 @@ class Convoy:
         self._due[place] = FOR_EVER
 
 
+class Backlog:
+    """Batches of answers that a worker has handed over and nobody has taken: what bounds memory.
+
+    A worker that is far ahead waits, unless it is the one that is being waited for.
+    """
+
+    MOST = 64
+
+    def __init__(self) -> None:
+        self._batches = 0
+        self._wanted = False
+        self._changed = threading.Condition()
+
+    def add(self, batches: int) -> None:
+        """Some more, or fewer."""
+        with self._changed:
+            self._batches += batches
+            self._changed.notify_all()
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Somebody waits for this worker."""
+        with self._changed:
+            self._wanted = True
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            self._wanted = False
+
+    def wait(self, stop: threading.Event) -> None:
+        """Until there is room, or need."""
+        with self._changed:
+            while self._batches > self.MOST and not self._wanted and not stop.is_set():
+                self._changed.wait(0.1)
+
+
 class RowFeed:
     """Some files as the query takes them, and what becomes of rows that it refuses."""
 
@@ -99,10 +136,13 @@ class RowFeed:
         clock: Clock,
         minutes: int | None,
         convoy: Convoy,
+        backlog: Backlog,
     ) -> None:
         self.readers, self.rejects, self.clock = readers, rejects, clock
         self.limit = FOR_EVER if minutes is None else 60 * minutes
-        self.convoy, self.place = convoy, convoy.join()
+        self.convoy, self.place, self.backlog = convoy, convoy.join(), backlog
+        #: Told, in a paced stream, up to which second nothing more will come.
+        self.on_nothing_until: Callable[[int], None] | None = None
         self.rows = 0
         self.implausible = 0
         self.lag_s = self.worst_lag_s = 0.0
@@ -114,6 +154,8 @@ class RowFeed:
         nothing = self._tuple(_NO_ROWS, False)
         paced = self.clock.speed is not None
         for second, chunk, whole in _by_second(rows) if paced else _by_chunk(rows):
+            if paced and self.on_nothing_until is not None:
+                self.on_nothing_until(second - 1)
             while not self.convoy.may_go(self.place, second):
                 yield nothing
             if second < self.limit:
@@ -129,6 +171,7 @@ class RowFeed:
 
     def _wait(self, second: int) -> None:
         """Until it is time; falling behind is measured, never hidden."""
+        self.backlog.wait(self.clock.stop)
         self.lag_s = max(self.clock.wait_for(second), 0.0)
         self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
 

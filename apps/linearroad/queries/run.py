@@ -11,7 +11,7 @@ from pathlib import Path
 
 import xstream as xs
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
-from linearroad.queries.feeding import Clock, Convoy, RowFeed
+from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, RULES, build
 from linearroad.queries.reading import RowReader, open_input
@@ -71,17 +71,18 @@ def run(
 
 
 def _feeds(
-    readers: list[RowReader], workers: int, rejects: RejectWriter, clock: Clock, options: RunOptions
-) -> list[list[RowFeed]]:
+    readers: list[RowReader], workers: int, rejects: RejectWriter, clock: Clock,
+    options: RunOptions,
+) -> list[list[RowFeed]]:  # fmt: skip
     """The feeds of each worker: files apart where the rules let expressways be worked on apart."""
     if options.rules != "paper" or len(readers) == 1:
-        return [[RowFeed(readers, rejects, clock, options.minutes, Convoy(clock))]]
+        return [[RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog())]]
     dealt = []
     for worker in range(workers):
-        convoy = Convoy(clock)
+        convoy, backlog = Convoy(clock), Backlog()
         dealt.append(
             [
-                RowFeed([reader], rejects, clock, options.minutes, convoy)
+                RowFeed([reader], rejects, clock, options.minutes, convoy, backlog)
                 for reader in readers[worker::workers]
             ]
         )
@@ -89,7 +90,10 @@ def _feeds(
 
 
 def _query(
-    feeds: list[list[RowFeed]], history: History, taker: AnswerSink, options: RunOptions
+    feeds: list[list[RowFeed]],
+    history: History,
+    taker: AnswerSink,
+    options: RunOptions,
 ) -> tuple[xs.Query, list[Worker]]:
     """The query that ends in the output, and the workers that it gathers from, if any."""
     query = xs.Query("linear road")

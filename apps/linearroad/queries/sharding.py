@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.queries.feeding import Clock, RowFeed
+from linearroad.queries.feeding import Backlog, Clock, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, build_shard, look_up
 from linearroad.queries.operators.handover import TABLES as COLUMNS
@@ -26,8 +26,8 @@ from linearroad.queries.summary import RunOptions
 
 __all__ = ["Worker", "settled"]
 
-#: Batches that a file may be ahead: what bounds memory.
-AHEAD = 8
+#: At full speed, so many seconds of the stream are put together at once.
+TOGETHER_S = 15
 FOR_EVER = 2**31
 
 #: Tables that travel together, the first column of each being the time that orders it.
@@ -45,22 +45,27 @@ Batch = dict[str, NDArray[Any]]
 class Pending:
     """What has been handed over of a file and nobody has taken yet."""
 
-    def __init__(self) -> None:
-        self.batches: queue.Queue[tuple[int, Batch] | BaseException | None] = queue.Queue(AHEAD)
+    def __init__(self, backlog: Backlog) -> None:
+        self.backlog = backlog
+        self.batches: queue.SimpleQueue[tuple[int, Batch] | BaseException | None]
+        self.batches = queue.SimpleQueue()
         self.upto = -1
         self.ended = False
         self._held: list[Batch] = []
 
     def more(self) -> None:
         """Wait for the next batch."""
-        item = self.batches.get()
+        with self.backlog.wanted():
+            item = self.batches.get()
         if isinstance(item, BaseException):
             raise item
         if item is None:
             self.ended = True
         else:
             self.upto = item[0]
-            self._held.append(item[1])
+            if item[1]:
+                self._held.append(item[1])
+                self.backlog.add(-1)
 
     def take(self, upto: int) -> list[Batch]:
         """Everything up to a second."""
@@ -88,7 +93,7 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.feeds, self.stop = feeds, threading.Event()
         self.options, self.burst = options, burst
-        self.pending = [Pending() for _ in feeds]
+        self.pending = [Pending(feed.backlog) for feed in feeds]
         self.query = xs.Query("linear road")
         for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True), 1):
             self._add(feed, pending, history, f" {number}")
@@ -109,18 +114,12 @@ class Worker(threading.Thread):
 
         def take(upto: int, *columns: xs.SigSeg) -> None:
             arrays = (np.asarray(column) for column in columns)
-            self._put(pending, (upto, dict(zip(names, arrays, strict=True))))
+            pending.batches.put((upto, dict(zip(names, arrays, strict=True))))
+            pending.backlog.add(1)
 
         seconds.sink(take)
+        feed.on_nothing_until = lambda second: pending.batches.put((second, {}))
         feed.end_rejects_in_sinks(shard.rejects)
-
-    def _put(self, pending: Pending, item: tuple[int, Batch] | BaseException | None) -> None:
-        while not self.stop.is_set():
-            try:
-                pending.batches.put(item, timeout=0.1)
-                return
-            except queue.Full:
-                continue
 
     def run(self) -> None:
         """The worker's engine, to its end."""
@@ -137,32 +136,34 @@ class Worker(threading.Thread):
         except BaseException as error:
             last = error
         for pending in self.pending:
-            self._put(pending, last)
+            pending.batches.put(last)
 
 
 def together(workers: list[Worker], clock: Clock) -> Iterator[tuple[Any, ...]]:
-    """The same seconds of all workers as one, in the order of time."""
+    """The same seconds of all files as one, in the order of time."""
     pending = [one for worker in workers for one in worker.pending]
+    ahead_s = TOGETHER_S if clock.speed is None else 0
+    reached = -1
     while not all(one.ended for one in pending):
-        slowest = min((one for one in pending if not one.ended), key=lambda one: one.upto)
-        before = slowest.upto
-        slowest.more()
-        upto = min((one.upto for one in pending if not one.ended), default=FOR_EVER)
+        for one in pending:
+            while not one.ended and one.upto <= reached + ahead_s:
+                one.more()
+        reached = min((one.upto for one in pending if not one.ended), default=FOR_EVER)
         if clock.stop.is_set():  # whoever has ended has not come to its end
-            upto = min(one.upto for one in pending)
-        if upto > before or slowest.ended:
-            parts = [batch for one in pending for batch in one.take(upto)]
-            yield (upto, *_in_order(parts))
+            reached = min(one.upto for one in pending)
+        parts = [batch for one in pending for batch in one.take(reached)]
+        yield (reached, *_in_order(parts))
 
 
 def _in_order(parts: list[Batch]) -> Iterator[xs.SigSeg]:
     """Columns of all tables (`GATHERED`), each table ordered by time."""
     for table in TABLES:
-        times = [part[table[0]] for part in parts]
-        joined = np.concatenate(times) if times else np.empty(0, np.int32)
-        order = np.argsort(joined, kind="stable") if len(times) > 1 else None
-        for name in table:
-            column = np.concatenate([part[name] for part in parts])
+        columns = {
+            name: np.concatenate([np.empty(0, COLUMNS[name]), *(part[name] for part in parts)])
+            for name in table
+        }
+        order = np.argsort(columns[table[0]], kind="stable") if len(parts) > 1 else None
+        for column in columns.values():
             yield xs.SigSeg(column if order is None else column[order])
 
 
@@ -175,7 +176,8 @@ def at_their_time(upto):  # type: ignore[no-untyped-def]
 def settled(query: xs.Query, workers: list[Worker], clock: Clock) -> xs.Stream:
     """The answers of all workers, balances among them, as `operators.answers` has them."""
     gathered = query.source(
-        xs.io.iterable(lambda: together(workers, clock), out=GATHERED), name="seconds of all"
+        xs.io.iterable(lambda: together(workers, clock), out=GATHERED),
+        name="seconds of all",
     )
     money = gathered.select(*CHARGES, *ASKED, name="charges and requests")
     balances = money.iterate(settle_accounts, name="accounts")
