@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import xstream as xs
+from linearroad.queries.copying import Copy
 from linearroad.queries.feeding import Clock
 from linearroad.queries.network import Network
 from linearroad.queries.operators.answers import answers, as_scheduled
+from linearroad.queries.operators.digests import unshifted
 from linearroad.queries.writing import AnswerWriter
 
 __all__ = ["TYPES", "AnswerSink", "RunResult", "join_answers"]
@@ -35,6 +38,8 @@ class RunResult:
     stream_seconds: int = 0
     interrupted: bool = False
     response_s: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: For each part (a file's original or copy), a digest of each kind of its answers.
+    digests: list[list[str]] = field(default_factory=list)
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
 
@@ -77,6 +82,14 @@ class AnswerSink:
             delay = emit - 1000 * times.astype(np.int64)
             for number in range(5):
                 self._delays[number].append(delay[kind == number])
+
+    def take_digests(self, sums: NDArray[np.int64], parts: list[Copy]) -> None:
+        """The digests of all parts (one a row), and whose copy each of them is."""
+        for own, copy in zip(sums, parts, strict=True):
+            kinds = unshifted(own, copy.vid_by, copy.qid_by)
+            for name, kind in zip(TYPES, kinds, strict=True):
+                self.result.answers[name] += kind[0]
+            self.result.digests.append(["-".join(f"{n:x}" for n in kind) for kind in kinds])
 
     def close(self) -> None:
         """Everything on disk, and the figures complete."""

@@ -49,6 +49,13 @@ def run_command(
     ] = "max",
     minutes: Annotated[int | None, typer.Option(help="Stop after so many minutes.")] = None,
     workers: Annotated[int, typer.Option(help="Engines; expressways are divided.")] = 1,
+    expressways: Annotated[
+        int | None,
+        typer.Option(help="Copy the directory's expressways until there are so many."),
+    ] = None,
+    answers: Annotated[
+        str, typer.Option(help="write, or digest: count and digest them only.")
+    ] = "write",
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
     memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
@@ -65,7 +72,9 @@ def run_command(
         return
     if input is None or out is None:
         raise InputError("--input and --out are needed")
-    options = RunOptions(rules, _speed(speed), minutes, format, scheduler, memory, workers)
+    options = RunOptions(
+        rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers
+    )
     known = load_history(history, tolls, segment_history)
     live = _Live() if not json else None
     result = run(input, out, known, options, live)

@@ -132,7 +132,7 @@ class RowFeed:
     def __init__(
         self,
         readers: list[RowReader],
-        rejects: RejectWriter,
+        rejects: RejectWriter | None,
         clock: Clock,
         minutes: int | None,
         convoy: Convoy,
@@ -178,7 +178,8 @@ class RowFeed:
     def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
         for reader in self.readers:
             for reject in reader.unparsed:
-                self.rejects.write(reject, reader.name)
+                if self.rejects is not None:
+                    self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
         return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), whole)
 
@@ -187,7 +188,8 @@ class RowFeed:
         for origin, reason in np.asarray(rejects).reshape(-1, 2).tolist():
             reader = self.readers[origin >> FILE_SHIFT]
             line = origin & ((1 << FILE_SHIFT) - 1)
-            self.rejects.write(Reject(line, REASONS[reason], reader.row(line)), reader.name)
+            if self.rejects is not None:
+                self.rejects.write(Reject(line, REASONS[reason], reader.row(line)), reader.name)
 
     def take_implausible(self, speeds: int) -> None:
         """So many speeds that no car drives at."""

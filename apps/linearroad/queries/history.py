@@ -23,6 +23,8 @@ class History:
     sums: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     #: Whether SegmentHistory was loaded at all; without it travel times cannot be told.
     knows_segments: bool = False
+    #: What is to be taken off a VID before it is looked for, where that is not 0.
+    vids_by: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
@@ -36,8 +38,23 @@ class History:
             bool(stores),
         )
 
+    def copied(self, xways_by: list[int], vids_by: list[int]) -> History:
+        """The same past for copies of the expressways; the arrays are shared."""
+        if xways_by == [0]:
+            return self
+        return History(
+            {x + by: table for by in xways_by for x, table in self.tolls.items()},
+            {x + by: table for by in xways_by for x, table in self.sums.items()},
+            self.knows_segments,
+            {
+                x + by: vid_by
+                for by, vid_by in zip(xways_by, vids_by, strict=True)
+                for x in self.tolls
+            },
+        )
+
     def expenditure_tables(self) -> tuple[NDArray[Any], ...]:
-        """Expressways, and where their VIDs and tolls lie."""
+        """Expressways, where their VIDs and tolls lie, and what is taken off VIDs."""
         xways = sorted(self.tolls)
         vids = [self.tolls[xway][0] for xway in xways]
         tolls = [self.tolls[xway][1] for xway in xways]
@@ -46,6 +63,7 @@ class History:
             np.array([array.ctypes.data for array in vids], np.int64),
             np.array([len(array) for array in vids], np.int64),
             np.array([array.ctypes.data for array in tolls], np.int64),
+            np.array([self.vids_by.get(xway, 0) for xway in xways], np.int64),
         )
 
     def travel_tables(self) -> tuple[Any, ...]:

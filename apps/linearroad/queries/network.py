@@ -14,13 +14,24 @@ from linearroad.queries.operators.accounts import accounts
 from linearroad.queries.operators.batches import PERIOD
 from linearroad.queries.operators.brandeis import later_charges, visits
 from linearroad.queries.operators.check import check
+from linearroad.queries.operators.copies import shift
 from linearroad.queries.operators.requests import expenditure, travel_time
 from linearroad.queries.operators.statistics import statistics
 from linearroad.queries.operators.tolls import tolls
 from linearroad.queries.operators.vehicles import vehicles
 from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
 
-__all__ = ["RAW", "RULES", "Network", "Shard", "build", "build_shard", "look_up"]
+__all__ = [
+    "RAW",
+    "RULES",
+    "Network",
+    "Shard",
+    "build",
+    "build_shard",
+    "copy_of",
+    "decode",
+    "look_up",
+]
 
 #: The raw rows: fifteen columns, where each row comes from, and whether the last second is whole.
 RAW = xs.schema(
@@ -36,7 +47,7 @@ class Shard:
     requests: xs.Stream
     notifications: xs.Stream
     charges: xs.Stream
-    rejects: tuple[xs.Stream, ...]
+    rejects: xs.Stream
 
 
 @dataclass(frozen=True)
@@ -68,27 +79,40 @@ RULES = {
 
 def build(rows: xs.Stream, history: History, rules: str = "paper") -> Network:
     """The network behind a stream of raw rows (`RAW`), for one rule set."""
-    shard = build_shard(rows, rules)
+    seconds = decode(rows)
+    shard = build_shard(seconds, rules)
     asked = shard.requests.select("time", "request", name="requests for accounts")
     charged = asked.zip(shard.charges, name="requests and charges")
     balances = charged.iterate(accounts, name="accounts")
     looked_up = look_up(shard.requests, history)
-    return Network(shard.notifications, balances, *looked_up, shard.rejects)
+    rejects = (seconds.select("reject"), shard.rejects)
+    return Network(shard.notifications, balances, *looked_up, rejects)
 
 
-def build_shard(rows: xs.Stream, rules: str, part: str = "") -> Shard:
-    """Up to the tolls: what expressways can be worked on apart for.
+def decode(rows: xs.Stream, part: str = "") -> xs.Stream:
+    """Whole seconds of checked rows. `part` ends the names, where a query has several parts."""
+    return rows.iterate(check, name=f"check{part}")
 
-    `part` ends the names of the operators, where a query has several such parts.
-    """
-    seconds = rows.iterate(check, name=f"check{part}")
+
+def copy_of(
+    seconds: xs.Stream, vid_by: int, xway_by: int, qid_by: int, part: str = ""
+) -> xs.Stream:
+    """The same seconds on expressways of their own; what is not shifted is shared."""
+    changing = seconds.select("vid", "xway", "request", name=f"to be shifted{part}")
+    shifted = changing.iterate(shift, vid_by, xway_by, qid_by, name=f"shifted{part}")
+    both = shifted.zip(seconds, name=f"copy{part}")
+    return both.select(*(field.name for field in seconds.schema), name=f"seconds{part}")
+
+
+def build_shard(seconds: xs.Stream, rules: str, part: str = "") -> Shard:
+    """Up to the tolls: what expressways can be worked on apart for."""
     reports, marks = _vehicles_and_accidents(seconds, rules, part)
     notified, charges = _tolls(reports, marks, rules, part)
     return Shard(
         seconds.select("time", "request", "last", name=f"requests{part}"),
         notified,
         charges,
-        (seconds.select("reject"), reports.select("reject", "implausible")),
+        reports.select("reject", "implausible"),
     )
 
 

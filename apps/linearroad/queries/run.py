@@ -7,22 +7,22 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import xstream as xs
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
+from linearroad.queries.copying import ORIGINAL, Copy, copies_of
 from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, RULES, build
 from linearroad.queries.reading import RowReader, open_input
-from linearroad.queries.sharding import Worker, settled
+from linearroad.queries.sharding import BURST, Worker, digests_in, settled
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
 from linearroad.queries.writing import RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
-
-BURST = 1  # chunks that are let in before all is worked off: they stay in the cache
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -50,81 +50,122 @@ def run(
     progress: Callable[[RunResult], None] | None = None,
 ) -> RunResult:
     """Run the query over an input and leave answers, rejects and a summary in `out`."""
-    _check_rules(options.rules)
-    readers = open_input(source)
-    workers = _worker_count(options, len(readers))
+    _check(options)
+    copies = copies_of(source, options.expressways)
+    files = len(open_input(source))
+    workers = min(options.workers, len(copies) if len(copies) > 1 else files)
+    history = history.copied([copy.xway_by for copy in copies], [copy.vid_by for copy in copies])
     try:
         out.mkdir(parents=True, exist_ok=True)
-        rejects = RejectWriter(out / "rejects.csv", len(readers) > 1)
+        rejects = RejectWriter(out / "rejects.csv", files > 1)
         clock = Clock(options.speed)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
-            taker = AnswerSink(answer_writer(out, options.form), clock)
-            feeds = _feeds(readers, workers, rejects, clock, options)
-            query, shards = _query(feeds, history, taker, options)
-            every = [feed for some in feeds for feed in some]
-            _execute(query, every, shards, taker, timeline, options, progress)
+            taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
+            query = xs.Query("linear road")
+            if options.rules != "paper" or (files == len(copies) == 1 and taker.writer.keeps):
+                shares = [_Share([_feed(open_input(source), rejects, clock, options)], copies)]
+                _end_in_output(query, shares[0].feeds[0], history, taker, options)
+            else:
+                shares = _divide(source, copies, workers, rejects, clock, options)
+                _gather(query, shares, history, taker, options)
+            _execute(query, shares, taker, timeline, options, progress)
         taker.result.rejects = dict(sorted(rejects.by_reason.items()))
-        write_summary(out / "summary.json", taker.result, options, workers)
+        write_summary(out / "summary.json", taker.result, options, workers, files)
         return taker.result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
 
 
-def _feeds(
-    readers: list[RowReader], workers: int, rejects: RejectWriter, clock: Clock,
-    options: RunOptions,
-) -> list[list[RowFeed]]:  # fmt: skip
-    """The feeds of each worker: files apart where the rules let expressways be worked on apart."""
-    if options.rules != "paper" or len(readers) == 1:
-        return [[RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog())]]
-    dealt = []
-    for worker in range(workers):
-        convoy, backlog = Convoy(clock), Backlog()
-        dealt.append(
-            [
-                RowFeed([reader], rejects, clock, options.minutes, convoy, backlog)
-                for reader in readers[worker::workers]
-            ]
-        )
-    return dealt
-
-
-def _query(
-    feeds: list[list[RowFeed]],
-    history: History,
-    taker: AnswerSink,
-    options: RunOptions,
-) -> tuple[xs.Query, list[Worker]]:
-    """The query that ends in the output, and the workers that it gathers from, if any."""
-    query = xs.Query("linear road")
-    if feeds != [feeds[0][:1]]:
-        workers = [Worker(some, history, options, BURST) for some in feeds]
-        taker.end(settled(query, workers, taker.clock))
-        return query, workers
-    feed = feeds[0][0]
-    rows = query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
-    network = build(rows, history, options.rules)
-    feed.end_rejects_in_sinks(network.rejects)
-    taker.end(join_answers(network, taker.clock))
-    return query, []
-
-
-def _worker_count(options: RunOptions, files: int) -> int:
+def _check(options: RunOptions) -> None:
+    _check_rules(options.rules)
     if options.workers < 1:
         raise xs.InputError(f"--workers is a positive number, not {options.workers}")
     if options.workers > 1 and options.rules != "paper":
         raise xs.InputError(f"rules {options.rules!r} run on one worker")
-    return min(options.workers, files)  # a file is not divided
+    if options.answers not in ("write", "digest"):
+        raise xs.InputError(f"--answers is write or digest, not {options.answers!r}")
+    if options.expressways is None and options.answers == "write":
+        return
+    if options.rules != "paper" or options.scheduler != "df":
+        raise xs.InputError("copies of expressways and digests need rules paper and scheduler df")
+
+
+@dataclass
+class _Share:
+    """What one worker works on: some files, and which copies of them."""
+
+    feeds: list[RowFeed]
+    copies: list[Copy]
+    worker: Worker | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows that have been given to the engine, copies included."""
+        return len(self.copies) * sum(feed.rows for feed in self.feeds)
+
+
+def _feed(
+    readers: list[RowReader], rejects: RejectWriter | None, clock: Clock, options: RunOptions
+) -> RowFeed:
+    return RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog())
+
+
+def _divide(
+    source: Path, copies: list[Copy], workers: int, rejects: RejectWriter, clock: Clock,
+    options: RunOptions,
+) -> list[_Share]:  # fmt: skip
+    """Files are dealt out to the workers, or copies of all files."""
+    shares = []
+    for number in range(workers):
+        own = copies if len(copies) == 1 else copies[number::workers]
+        readers = open_input(source)
+        if len(copies) == 1:
+            readers = readers[number::workers]
+        convoy, backlog = Convoy(clock), Backlog()
+        told = rejects if own[0] == ORIGINAL else None  # once is enough
+        feeds = [
+            RowFeed([reader], told, clock, options.minutes, convoy, backlog) for reader in readers
+        ]
+        shares.append(_Share(feeds, own))
+    return shares
+
+
+def _end_in_output(
+    query: xs.Query, feed: RowFeed, history: History, taker: AnswerSink, options: RunOptions
+) -> None:
+    """The whole query in one engine."""
+    rows = query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
+    network = build(rows, history, options.rules)
+    feed.end_rejects_in_sinks(network.rejects)
+    taker.end(join_answers(network, taker.clock))
+
+
+def _gather(
+    query: xs.Query, shares: list[_Share], history: History, taker: AnswerSink, options: RunOptions
+) -> None:
+    """A worker for each share, and what all of them hand over."""
+    first = 0
+    workers = []
+    for share in shares:
+        share.worker = Worker(share.feeds, share.copies, history, options, first)
+        workers.append(share.worker)
+        first += len(share.feeds) * len(share.copies)
+    if options.answers == "digest":
+        digests_in(query, workers, taker)
+    else:
+        taker.end(settled(query, workers, taker.clock))
 
 
 def _execute(
-    query: xs.Query, feeds: list[RowFeed], shards: list[Worker], taker: AnswerSink,
-    timeline: Timeline, options: RunOptions, progress: Callable[[RunResult], None] | None,
+    query: xs.Query, shares: list[_Share], taker: AnswerSink, timeline: Timeline,
+    options: RunOptions, progress: Callable[[RunResult], None] | None,
 ) -> None:  # fmt: skip
     result = taker.result
+    feeds = [feed for share in shares for feed in share.feeds]
+    workers = [share.worker for share in shares if share.worker is not None]
 
     def look(_: xs.Run | None, last: bool = False) -> None:
-        result.rows = sum(feed.rows for feed in feeds)
+        result.rows = sum(share.rows for share in shares)
         result.lag_s = max(feed.lag_s for feed in feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
         timeline.note(result, last)
@@ -133,8 +174,8 @@ def _execute(
 
     gc.collect()
     gc.freeze()  # what was loaded and compiled is not looked through again and again
-    for shard in shards:
-        shard.start()
+    for worker in workers:
+        worker.start()
     try:
         with _interruptible(taker.clock.stop):
             done = query.run(options.scheduler, options.memory, BURST, progress=look)
@@ -144,15 +185,16 @@ def _execute(
             raise error.__cause__ from None
         raise
     finally:
-        for shard in shards:
-            shard.stop.set()
-            shard.join()
+        taker.clock.stop.set()
+        for worker in workers:
+            worker.stop.set()
+            worker.join()
         taker.close()
         result.wall_seconds = taker.clock.wall_seconds()
         gc.unfreeze()
     look(None, last=True)
-    if shards:
-        result.reports = sum(shard.reports for shard in shards)
+    if workers:
+        result.reports = sum(worker.reports for worker in workers)
     else:  # second reports are rejected before
         result.reports = done.stats["segment statistics"].samples
     result.implausible_speeds = sum(feed.implausible for feed in feeds)

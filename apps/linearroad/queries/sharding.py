@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
+from linearroad.queries.answering import AnswerSink
+from linearroad.queries.copying import ORIGINAL, Copy
 from linearroad.queries.feeding import Backlog, Clock, RowFeed
 from linearroad.queries.history import History
-from linearroad.queries.network import RAW, build_shard, look_up
+from linearroad.queries.network import RAW, Shard, build_shard, copy_of, decode, look_up
+from linearroad.queries.operators.digests import digest_answers, digest_balances
 from linearroad.queries.operators.handover import TABLES as COLUMNS
 from linearroad.queries.operators.handover import hand_over, put_in_order, settle_accounts
 from linearroad.queries.summary import RunOptions
 
-__all__ = ["Worker", "settled"]
+__all__ = ["BURST", "Worker", "digests_in", "settled"]
 
+BURST = 1  # chunks that are let in before all is worked off: they stay in the cache
 #: At full speed, so many seconds of the stream are put together at once.
 TOGETHER_S = 15
 FOR_EVER = 2**31
@@ -33,7 +37,7 @@ FOR_EVER = 2**31
 #: Tables that travel together, the first column of each being the time that orders it.
 ANSWERS = ("time", "kind", "who", "value", "amount")
 CHARGES = ("charge_time", "charge_vid", "charge")
-ASKED = ("ask_time", "ask_vid", "ask_qid")
+ASKED = ("ask_time", "ask_vid", "ask_qid", "ask_part")
 TABLES = (ANSWERS, CHARGES, ASKED)
 GATHERED = xs.schema(
     {"upto": int}
@@ -85,48 +89,78 @@ class Pending:
 
 
 class Worker(threading.Thread):
-    """An engine of its own for some of the files: a part of the query for each."""
+    """An engine of its own for some of the files, or for some copies of all of them.
+
+    Each copy of a file is a part of the query. `first` is the number of its first part among those
+    of all workers.
+    """
 
     def __init__(
-        self, feeds: list[RowFeed], history: History, options: RunOptions, burst: int
-    ) -> None:
+        self, feeds: list[RowFeed], copies: list[Copy], history: History, options: RunOptions,
+        first: int,
+    ) -> None:  # fmt: skip
         super().__init__(daemon=True)
-        self.feeds, self.stop = feeds, threading.Event()
-        self.options, self.burst = options, burst
+        self.feeds, self.copies, self.options = feeds, copies, options
+        self.stop = threading.Event()
         self.pending = [Pending(feed.backlog) for feed in feeds]
         self.query = xs.Query("linear road")
-        for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True), 1):
-            self._add(feed, pending, history, f" {number}")
+        self.digests: dict[int, NDArray[np.int64]] = {}
+        for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True)):
+            self._add(feed, pending, history, first + number * len(copies))
         self.reports = 0
 
-    def _add(self, feed: RowFeed, pending: Pending, history: History, part: str) -> None:
-        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name=f"rows{part}")
-        shard = build_shard(rows, self.options.rules, part)
-        expenditures, travel_times = look_up(shard.requests, history, part)
-        told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
-        seconds = shard.requests.zip(
-            shard.notifications.select(*told),
-            shard.charges,
-            expenditures.select("qid", "balance"),
-            travel_times.select("qid", "seconds", "toll"),
-        ).iterate(hand_over)
-        names = [field.name for field in seconds.schema][1:]
+    def _add(self, feed: RowFeed, pending: Pending, history: History, first: int) -> None:
+        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name=f"rows {first}")
+        seconds = decode(rows, f" {first}")
+        parts = []
+        for part, copy in enumerate(self.copies, first):
+            own = seconds
+            if copy != ORIGINAL:
+                own = copy_of(seconds, copy.vid_by, copy.xway_by, copy.qid_by, f" {part}")
+            shard = build_shard(own, self.options.rules, f" {part}")
+            if copy == ORIGINAL:
+                feed.end_rejects_in_sinks((seconds.select("reject"), shard.rejects))
+            else:  # what is rejected of a copy has been told of its original
+                shard.rejects.count()
+            parts.append(self._answered(shard, history, part))
+        digests = int(self.options.answers == "digest")
+        handed = (
+            parts[0]
+            .union(*parts[1:], name=f"all copies {first}")
+            .iterate(hand_over, len(parts), first, digests, name=f"handed over {first}")
+        )
+        names = [field.name for field in handed.schema][1:]
 
         def take(upto: int, *columns: xs.SigSeg) -> None:
             arrays = (np.asarray(column) for column in columns)
             pending.batches.put((upto, dict(zip(names, arrays, strict=True))))
             pending.backlog.add(1)
 
-        seconds.sink(take)
+        handed.sink(take)
         feed.on_nothing_until = lambda second: pending.batches.put((second, {}))
-        feed.end_rejects_in_sinks(shard.rejects)
+
+    def _answered(self, shard: Shard, history: History, part: int) -> xs.Stream:
+        """A second of a part as `hand_over` takes it; its answers go into the digest if wanted."""
+        expenditures, travel_times = look_up(shard.requests, history, f" {part}")
+        told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
+        looked_up = (
+            expenditures.select("qid", "balance"), travel_times.select("qid", "seconds", "toll")
+        )  # fmt: skip
+        if self.options.answers == "digest":
+            answers = shard.notifications.select("time", *told).zip(*looked_up)
+
+            def keep(sums: xs.SigSeg) -> None:
+                self.digests[part] = np.array(sums)
+
+            answers.iterate(digest_answers, name=f"digest {part}").sink(keep)
+        return shard.requests.zip(shard.notifications.select(*told), shard.charges, *looked_up)
 
     def run(self) -> None:
         """The worker's engine, to its end."""
         last: BaseException | None = None
         try:
             done = self.query.run(
-                self.options.scheduler, self.options.memory, self.burst, stop=self.stop
+                self.options.scheduler, self.options.memory, BURST, stop=self.stop
             )
             self.reports = sum(
                 stats.samples
@@ -175,16 +209,37 @@ def at_their_time(upto):  # type: ignore[no-untyped-def]
 
 def settled(query: xs.Query, workers: list[Worker], clock: Clock) -> xs.Stream:
     """The answers of all workers, balances among them, as `operators.answers` has them."""
+    gathered, balances = _balances(query, workers, clock)
+    answered = gathered.select("kind", "time", "who", "value", "amount", name="other answers")
+    upto = gathered.select("upto", name="up to")
+    if clock.speed is None:
+        left = upto.map(at_their_time, name="emit")
+    else:
+        left = upto.map(clock.emit_ms, out=int, name="emit")
+    told = balances.select("balance_time", "balance_qid", "bal", name="balances")
+    return answered.zip(told, left, name="answers").iterate(put_in_order, name="answers in order")
+
+
+def digests_in(query: xs.Query, workers: list[Worker], taker: AnswerSink) -> None:
+    """No answer is kept: digests of each part's answers, when the stream has ended."""
+    _, balances = _balances(query, workers, taker.clock)
+    parts = [copy for worker in workers for _ in worker.pending for copy in worker.copies]
+
+    def keep(sums: xs.SigSeg) -> None:
+        found = np.array(sums).reshape(len(parts), -1)
+        for worker in workers:
+            worker.join()
+            for part, own in worker.digests.items():
+                found[part] += own
+        taker.take_digests(found, parts)
+
+    balances.iterate(digest_balances, len(parts), name="digest of balances").sink(keep)
+
+
+def _balances(query: xs.Query, workers: list[Worker], clock: Clock) -> tuple[xs.Stream, xs.Stream]:
+    """What all workers hand over, and the balances that follow."""
     gathered = query.source(
-        xs.io.iterable(lambda: together(workers, clock), out=GATHERED),
-        name="seconds of all",
+        xs.io.iterable(lambda: together(workers, clock), out=GATHERED), name="seconds of all"
     )
     money = gathered.select(*CHARGES, *ASKED, name="charges and requests")
-    balances = money.iterate(settle_accounts, name="accounts")
-    answered = gathered.select("kind", "time", "who", "value", "amount", name="other answers")
-    emit_ms: Callable[..., Any] = at_their_time if clock.speed is None else clock.emit_ms
-    out = None if clock.speed is None else int
-    left = answered.zip(balances, name="answers").zip(
-        gathered.select("upto", name="up to").map(emit_ms, out=out, name="emit")
-    )
-    return left.iterate(put_in_order, name="answers in order")
+    return gathered, money.iterate(settle_accounts, name="accounts")

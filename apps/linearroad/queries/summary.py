@@ -28,9 +28,13 @@ class RunOptions:
     scheduler: str = "df"
     memory: str = "refcount-lazy"
     workers: int = 1
+    expressways: int | None = None  # as many as the input has
+    answers: str = "write"  # or digest: counted and digested only
 
 
-def write_summary(path: Path, result: RunResult, options: RunOptions, workers: int) -> None:
+def write_summary(
+    path: Path, result: RunResult, options: RunOptions, workers: int, files: int
+) -> None:
     """Everything that a run has to say of itself, as JSON."""
     answers = list(result.answers.values())
     asked = ("balance requests", "expenditure requests", "travel-time requests")
@@ -44,6 +48,10 @@ def write_summary(path: Path, result: RunResult, options: RunOptions, workers: i
         "speed": options.speed or "max",
         "minutes": options.minutes,
         "workers": workers,
+        "expressways": files if options.expressways is None else options.expressways,
+        "generated_expressways": files,
+        "history_is_shared": options.expressways is not None and options.expressways > files,
+        "answers_are": options.answers,
         "scheduler": options.scheduler,
         "memory": options.memory,
         "version": metadata.version("xstream"),

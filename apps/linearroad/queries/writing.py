@@ -32,6 +32,7 @@ class AnswerWriter(Protocol):
     """Takes answers in the columns of `linearroad.queries.operators.answers`."""
 
     path: Path
+    keeps: bool  # whether answers can be had from it
 
     def write(self, *columns: NDArray[Any]) -> None:
         """Append answers."""
@@ -40,8 +41,25 @@ class AnswerWriter(Protocol):
         """Everything is on disk."""
 
 
+class NoAnswers:
+    """Answers are counted and digested, and go nowhere."""
+
+    keeps = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
 class CsvAnswers:
     """`output.csv`, in the formats of section 4. Only whole lines ever reach the file."""
+
+    keeps = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,6 +84,8 @@ class CsvAnswers:
 
 class ParquetAnswers:
     """`output.parquet`: one table, null where a field does not belong to the type."""
+
+    keeps = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,8 +120,10 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
-def answer_writer(directory: Path, form: str) -> AnswerWriter:
-    """The writer of a format."""
+def answer_writer(directory: Path, form: str, answers: str = "write") -> AnswerWriter:
+    """The writer of a format, or none."""
+    if answers == "digest":
+        return NoAnswers(directory)
     if form == "csv":
         return CsvAnswers(directory / "output.csv")
     if form == "parquet":

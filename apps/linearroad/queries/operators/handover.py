@@ -18,15 +18,15 @@ from linearroad.queries.operators.check import room
 
 __all__ = ["hand_over", "put_in_order", "settle_accounts"]
 
-ANSWERED, CHARGED, ASKED, UPTO = range(4)
+ANSWERED, CHARGED, ASKED, UPTO, ENDED = range(5)
 
 #: Tables of answers, charges and requests for balances, their columns and dtypes.
 TABLES = {
     "kind": "int8", "time": "int32", "who": "int32", "value": "int32", "amount": "int64",
     "charge_time": "int32", "charge_vid": "int32", "charge": "int64",
-    "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32",
+    "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32", "ask_part": "int32",
 }  # fmt: skip
-STATE = {"count": np.zeros(4, np.int64)} | {
+STATE = {"count": np.zeros(5, np.int64)} | {
     name: np.zeros(1024, dtype) for name, dtype in TABLES.items()
 }
 HANDED_OVER = {"upto": int} | {name: column(dtype) for name, dtype in TABLES.items()}
@@ -43,27 +43,12 @@ def put_answers(kinds, times, whos, values, amounts, at, kind, time, who, value,
     return at
 
 
-@xs.kernel(state=STATE, out=HANDED_OVER, at_end=True)
-def hand_over(
-    time, request, last, toll_vid, toll_lav, toll, alert_vid, alert_seg, charge_vid, charge,
-    spent_qid, spent, travel_qid, travel_seconds, travel_toll, state, out,
+@numba.njit
+def put_second(
+    kinds, times, whos, values, amounts, at, time, toll_vid, toll_lav, toll, alert_vid, alert_seg,
+    spent_qid, spent, travel_qid, travel_seconds, travel_toll,
 ):  # fmt: skip
-    """Gathers seconds until the `last` of the rows that were read, or the end of the stream."""
-    count = state.count
-    kinds, times, whos, values = state.kind, state.time, state.who, state.value
-    amounts, asks = state.amount, len(request) // REQUEST_WIDTH
-    charge_times, charge_vids, charges = state.charge_time, state.charge_vid, state.charge
-    ask_times, ask_vids, ask_qids = state.ask_time, state.ask_vid, state.ask_qid
-    needed = count[ANSWERED] + len(toll) + len(alert_vid) + len(spent) + len(travel_qid)
-    kinds, times, whos = room(kinds, needed), room(times, needed), room(whos, needed)
-    values, amounts = room(values, needed), room(amounts, needed)
-    needed = count[CHARGED] + len(charge)
-    charge_times, charges = room(charge_times, needed), room(charges, needed)
-    charge_vids = room(charge_vids, needed)
-    needed = count[ASKED] + asks
-    ask_times, ask_vids = room(ask_times, needed), room(ask_vids, needed)
-    ask_qids = room(ask_qids, needed)
-    at = count[ANSWERED]
+    """All answers of a second but balances, from row `at` on; where the next ones go."""
     at = put_answers(kinds, times, whos, values, amounts, at, 0, time, toll_vid, toll_lav, toll)
     for i in range(len(alert_vid)):
         kinds[at], times[at], whos[at] = 1, time, alert_vid[i]
@@ -73,9 +58,41 @@ def hand_over(
         kinds[at], times[at], whos[at] = 3, time, spent_qid[i]
         values[at], amounts[at] = 0, spent[i]
         at += 1
-    count[ANSWERED] = put_answers(
+    return put_answers(
         kinds, times, whos, values, amounts, at, 4, time, travel_qid, travel_seconds, travel_toll
     )
+
+
+@xs.kernel(state=STATE, out=HANDED_OVER, at_end=True)
+def hand_over(
+    part, time, request, last, toll_vid, toll_lav, toll, alert_vid, alert_seg, charge_vid, charge,
+    spent_qid, spent, travel_qid, travel_seconds, travel_toll, parts, first_part, only_money,
+    state, out,
+):  # fmt: skip
+    """Gathers seconds until the `last` of the rows that were read, or the end of the stream.
+
+    `parts` copies of the same seconds come in, each with its number; all have to come to their
+    `last`. Answers are left out where `only_money` is to be handed over.
+    """
+    count = state.count
+    kinds, times, whos, values = state.kind, state.time, state.who, state.value
+    amounts, asks = state.amount, len(request) // REQUEST_WIDTH
+    charge_times, charge_vids, charges = state.charge_time, state.charge_vid, state.charge
+    ask_times, ask_vids, ask_qids = state.ask_time, state.ask_vid, state.ask_qid
+    if not only_money:
+        needed = count[ANSWERED] + len(toll) + len(alert_vid) + len(spent) + len(travel_qid)
+        kinds, times, whos = room(kinds, needed), room(times, needed), room(whos, needed)
+        values, amounts = room(values, needed), room(amounts, needed)
+        count[ANSWERED] = put_second(
+            kinds, times, whos, values, amounts, count[ANSWERED], time, toll_vid, toll_lav, toll,
+            alert_vid, alert_seg, spent_qid, spent, travel_qid, travel_seconds, travel_toll,
+        )  # fmt: skip
+    needed = count[CHARGED] + len(charge)
+    charge_times, charges = room(charge_times, needed), room(charges, needed)
+    charge_vids = room(charge_vids, needed)
+    needed = count[ASKED] + asks
+    ask_times, ask_vids = room(ask_times, needed), room(ask_vids, needed)
+    ask_qids, ask_parts = room(ask_qids, needed), room(state.ask_part, needed)
     for i in range(len(charge)):
         k = count[CHARGED] + i
         charge_times[k], charge_vids[k], charges[k] = time, charge_vid[i], charge[i]
@@ -84,18 +101,20 @@ def hand_over(
         if request[i * REQUEST_WIDTH] == 2:
             k = count[ASKED]
             ask_times[k], ask_vids[k] = time, request[i * REQUEST_WIDTH + 1]
-            ask_qids[k] = request[i * REQUEST_WIDTH + 3]
+            ask_qids[k], ask_parts[k] = request[i * REQUEST_WIDTH + 3], first_part + part
             count[ASKED] += 1
     if not out.ended:
         count[UPTO] = time
-    if last or out.ended:
+        count[ENDED] += last
+    if count[ENDED] == parts or out.ended:
         a, c, q = count[ANSWERED], count[CHARGED], count[ASKED]
         out.emit_at(
             0, count[UPTO], kinds[:a], times[:a], whos[:a], values[:a], amounts[:a],
             charge_times[:c], charge_vids[:c], charges[:c],
-            ask_times[:q], ask_vids[:q], ask_qids[:q],
+            ask_times[:q], ask_vids[:q], ask_qids[:q], ask_parts[:q],
         )  # fmt: skip
         count[:UPTO] = 0
+        count[ENDED] = 0
 
 
 @xs.kernel(
@@ -104,9 +123,16 @@ def hand_over(
         "vid": np.full(1024, -1, np.int32),
         "balance": np.zeros(1024, np.int64),
     },
-    out={"balance_time": column("int32"), "balance_qid": column("int32"), "bal": column("int64")},
+    out={
+        "balance_time": column("int32"),
+        "balance_part": column("int32"),
+        "balance_qid": column("int32"),
+        "bal": column("int64"),
+    },
 )
-def settle_accounts(charge_time, charge_vid, charge, ask_time, ask_vid, ask_qid, state, out):
+def settle_accounts(
+    charge_time, charge_vid, charge, ask_time, ask_vid, ask_qid, ask_part, state, out
+):  # fmt: skip
     """Charges and requests of many seconds, each in the order of time: a second's charges first."""
     vids, balances, count = state.vid, state.balance, state.count
     while 3 * (count[0] + len(charge)) > 2 * len(vids):
@@ -124,7 +150,7 @@ def settle_accounts(charge_time, charge_vid, charge, ask_time, ask_vid, ask_qid,
         if i < len(ask_qid):
             entry = account_at(vids, np.int64(ask_vid[i]))
             balance[i] = balances[entry] if vids[entry] != -1 else 0
-    out.emit_at(0, ask_time, ask_qid, balance)
+    out.emit_at(0, ask_time, ask_part, ask_qid, balance)
 
 
 @xs.kernel(out=COLUMNS)

@@ -28,7 +28,7 @@ def place_of_xway(xways, xway):
 
 
 @xs.kernel(out={"time": int, "qid": column("int32"), "balance": column("int64")})
-def expenditure(time, request, xways, vids_at, vids_count, tolls_at, out):
+def expenditure(time, request, xways, vids_at, vids_count, tolls_at, vids_by, out):
     """Type 3: TollHistory's Tolls of (VID, Day, XWay), 0 where there is no row."""
     rows, asked = len(request) // REQUEST_WIDTH, 0
     qid, balance = np.empty(rows, np.int32), np.empty(rows, np.int64)
@@ -40,7 +40,7 @@ def expenditure(time, request, xways, vids_at, vids_count, tolls_at, out):
         spent = np.int64(0)
         if x >= 0 and vids_count[x] > 0:
             vids = xs.array_at(vids_at[x], vids_count[x], np.int32)
-            v = find_vid(vids, np.int64(request[at + 1]))
+            v = find_vid(vids, np.int64(request[at + 1]) - vids_by[x])
             if v >= 0:
                 tolls = xs.array_at(tolls_at[x], vids_count[x] * TOLL_DAYS, np.int32)
                 spent = np.int64(tolls[v * TOLL_DAYS + request[at + 8] - 1])
