@@ -96,7 +96,7 @@ def evaluate(
 ) -> None:
     """How many events of each signal-to-noise ratio are found, and the false alarms."""
     from detectaudio.detector import Detector
-    from detectaudio.evaluate import SURE_DB, sweep
+    from detectaudio.outcome import SURE_DB, sweep
 
     levels = (3.0, 6.0, 8.0, 10.0, 11.0, 12.0, 13.0, 15.0, 20.0)
     rows = sweep(levels, seconds, Detector(sigmas=sigmas), seed)

@@ -41,7 +41,7 @@ def before_sync(query: Query, recording: Recording, window: int, repeat: int) ->
 def benchmark(settings: Settings) -> Report:
     """Four channels, detector, CFAR and sync: DETECTAUDIO (section II.A)."""
     from detectaudio.detector import Detector
-    from detectaudio.evaluate import SURE_DB, evaluate
+    from detectaudio.outcome import SURE_DB, evaluate
     from detectaudio.query import find
     from detectaudio.recording import generate, read_wav
     from xstream.bench.application import Form, measure_forms

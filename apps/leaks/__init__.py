@@ -4,7 +4,7 @@ detector     the parameters, as the paper's benchmark has them (section II.A, Fi
 _kernels     LeakDetect: is the echo too weak?
 query        the query: overlapping windows, Haar wavelet, four trimpeaks, zip, LeakDetect
 pressure     synthetic pressure: drift, noise, transients with echoes, some of them with leaks
-evaluate     what was found, beside what is there
+outcome      what was found, beside what is there
 measure      `xstream bench pipeline`
 profiled     `xstream profile pipeline`
 cli          `xstream leaks`
@@ -12,10 +12,26 @@ cli          `xstream leaks`
 
 from __future__ import annotations
 
-from leaks.detector import LeakDetector
-from leaks.evaluate import Outcome, evaluate
-from leaks.pressure import Pressure, Transient, generate
-from leaks.query import declare, find
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leaks.detector import LeakDetector
+    from leaks.outcome import Outcome, evaluate
+    from leaks.pressure import Pressure, Transient, generate
+    from leaks.query import declare, find
+
+#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+_HOMES = {
+    "LeakDetector": "leaks.detector",
+    "Outcome": "leaks.outcome",
+    "Pressure": "leaks.pressure",
+    "Transient": "leaks.pressure",
+    "declare": "leaks.query",
+    "evaluate": "leaks.outcome",
+    "find": "leaks.query",
+    "generate": "leaks.pressure",
+}
 
 __all__ = [
     "LeakDetector",
@@ -27,3 +43,11 @@ __all__ = [
     "find",
     "generate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -71,7 +71,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """How many leaks of each height over the noise are found, and the false alarms."""
-    from leaks.evaluate import SURE_DB, sweep
+    from leaks.outcome import SURE_DB, sweep
 
     rows = sweep((20.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 40.0, 50.0), seconds, seed=seed)
     if json:

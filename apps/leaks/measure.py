@@ -28,7 +28,7 @@ def pipeline(query: Query, pressure: Pressure, window: int, repeat: int) -> Sink
 
 def benchmark(settings: Settings) -> Report:
     """Haar wavelets over overlapping windows: PIPELINE (section II.A)."""
-    from leaks.evaluate import SURE_DB, evaluate
+    from leaks.outcome import SURE_DB, evaluate
     from leaks.pressure import generate, read
     from leaks.query import find
     from xstream.bench.application import Form, measure_forms

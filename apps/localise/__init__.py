@@ -3,7 +3,7 @@
 scene        arrays in a field, calls at known places, what every microphone hears
 _kernels     bearing of an event at one array, position from the bearings of several
 query        DETECTAUDIO at every array, bearings, position
-evaluate     how far positions are from the truth
+outcome      how far positions are from the truth
 measure      `xstream bench localise`
 profiled     `xstream profile localise`
 cli          `xstream localise`
@@ -11,8 +11,41 @@ cli          `xstream localise`
 
 from __future__ import annotations
 
-from localise.evaluate import Outcome, evaluate
-from localise.query import Located, declare, locate
-from localise.scene import Call, Scene, generate
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Call", "Located", "Outcome", "Scene", "declare", "evaluate", "generate", "locate"]
+if TYPE_CHECKING:
+    from localise.outcome import Outcome, evaluate
+    from localise.query import Located, declare, locate
+    from localise.scene import Call, Scene, generate
+
+#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+_HOMES = {
+    "Call": "localise.scene",
+    "Located": "localise.query",
+    "Outcome": "localise.outcome",
+    "Scene": "localise.scene",
+    "declare": "localise.query",
+    "evaluate": "localise.outcome",
+    "generate": "localise.scene",
+    "locate": "localise.query",
+}
+
+__all__ = [
+    "Call",
+    "Located",
+    "Outcome",
+    "Scene",
+    "declare",
+    "evaluate",
+    "generate",
+    "locate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

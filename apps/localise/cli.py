@@ -27,7 +27,7 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Let calls be heard in a field, locate them, and compare with where they were."""
-    from localise.evaluate import evaluate
+    from localise.outcome import evaluate
     from localise.query import locate
     from localise.scene import generate
 

@@ -29,7 +29,7 @@ def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
 
 def benchmark(settings: Settings) -> Report:
     """DETECTAUDIO at four arrays, bearings, positions (section II, acoustic localisation)."""
-    from localise.evaluate import evaluate
+    from localise.outcome import evaluate
     from localise.query import locate
     from localise.scene import generate
     from xstream.bench.application import Form, measure_forms

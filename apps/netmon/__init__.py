@@ -3,7 +3,7 @@
 packets      synthetic receptions: correlated bit errors, losses, known truth
 _kernels     align, correlate, cluster and reconstruct
 query        the query over the receivers' streams
-evaluate     what was delivered, beside what was sent
+outcome      what was delivered, beside what was sent
 measure      `xstream bench netmon`, in packets a second
 profiled     `xstream profile netmon`
 cli          `xstream netmon`
@@ -11,8 +11,39 @@ cli          `xstream netmon`
 
 from __future__ import annotations
 
-from netmon.evaluate import Outcome, evaluate
-from netmon.packets import Receptions, generate
-from netmon.query import Delivered, declare, monitor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Delivered", "Outcome", "Receptions", "declare", "evaluate", "generate", "monitor"]
+if TYPE_CHECKING:
+    from netmon.outcome import Outcome, evaluate
+    from netmon.packets import Receptions, generate
+    from netmon.query import Delivered, declare, monitor
+
+#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+_HOMES = {
+    "Delivered": "netmon.query",
+    "Outcome": "netmon.outcome",
+    "Receptions": "netmon.packets",
+    "declare": "netmon.query",
+    "evaluate": "netmon.outcome",
+    "generate": "netmon.packets",
+    "monitor": "netmon.query",
+}
+
+__all__ = [
+    "Delivered",
+    "Outcome",
+    "Receptions",
+    "declare",
+    "evaluate",
+    "generate",
+    "monitor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -28,7 +28,7 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Let receivers hear packets wrongly, put them right, and compare with what was sent."""
-    from netmon.evaluate import evaluate
+    from netmon.outcome import evaluate
     from netmon.packets import generate
     from netmon.query import monitor
 

@@ -29,7 +29,7 @@ def network(query: Query, heard: Receptions, window: int, repeat: int) -> SinkRe
 
 def benchmark(settings: Settings) -> Report:
     """Align, correlate, cluster, reconstruct (section II, network monitoring)."""
-    from netmon.evaluate import evaluate
+    from netmon.outcome import evaluate
     from netmon.packets import generate
     from netmon.query import monitor
     from xstream.bench.application import Form, measure_forms

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from detectaudio import Detector, Event, Recording, evaluate, find, generate, read_wav, write_wav
-from detectaudio.evaluate import SURE_DB
+from detectaudio.outcome import SURE_DB
 from detectaudio.query import declare, detections, heard, sources
 
 import xstream as xs

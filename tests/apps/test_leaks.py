@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from leaks import LeakDetector, Pressure, evaluate, find, generate
-from leaks.evaluate import SURE_DB
+from leaks.outcome import SURE_DB
 from leaks.query import declare
 
 import xstream as xs

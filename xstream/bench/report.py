@@ -12,7 +12,12 @@ from typing import Any
 
 from xstream.bench.trials import Result
 
-__all__ = ["Figure", "Report", "machine"]
+__all__ = ["Figure", "Report", "machine", "shown_value"]
+
+
+def shown_value(value: float) -> str:
+    """Three digits, and thousands in full."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,15 @@ class Figure:
         if self.floor is not None:
             return f"at least {self.floor:g}"
         return f"at most {self.ceiling:g}" if self.ceiling is not None else ""
+
+    @property
+    def shown(self) -> str:
+        """The value for people.
+
+        >>> Figure("a", 0.01234, "s").shown, Figure("b", 2184.7, "times").shown
+        ('0.0123', '2,185')
+        """
+        return shown_value(self.value)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

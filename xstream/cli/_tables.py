@@ -40,7 +40,7 @@ def print_report(report: Report, console: Console) -> None:
 
 def _figure(figure: Figure) -> tuple[str, ...]:
     verdict = {True: "reached", False: "NOT REACHED", None: ""}[figure.reached]
-    return figure.name, f"{figure.value:,.3g}", figure.unit, figure.demand, verdict
+    return figure.name, figure.shown, figure.unit, figure.demand, verdict
 
 
 def _rate(samples_per_second: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xstream.bench.experiment import Plot, Row, summary
+from xstream.bench.report import shown_value
 from xstream.report import plots
 from xstream.report.page import document, machine_line, paragraphs, plot_html, section, table_html
 
@@ -34,7 +35,7 @@ def figure_rows(figures: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
         elif figure["ceiling"] is not None:
             asked = f"at most {figure['ceiling']:g}"
         verdict = {True: "reached", False: "not reached", None: ""}[figure["reached"]]
-        rows.append((figure["name"], f"{figure['value']:,.3g}", figure["unit"], asked, verdict))
+        rows.append((figure["name"], shown_value(figure["value"]), figure["unit"], asked, verdict))
     return rows
 
 

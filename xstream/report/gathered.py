@@ -61,7 +61,7 @@ def gathered_page(folder: Path) -> str:
         body.append(section(title, text, anchor=anchor))
         plot += text.count('class="plot"')
     counted = [
-        f"{sum(1 for each in found if each[0] == kind)} {name.lower()}"
+        f"{name.lower()}: {sum(1 for each in found if each[0] == kind)}"
         for kind, name in KINDS.items()
         if any(each[0] == kind for each in found)
     ]

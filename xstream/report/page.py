@@ -26,6 +26,7 @@ th,td{padding:.32rem .8rem .32rem 0;text-align:left;border-bottom:1px solid var(
 white-space:nowrap;vertical-align:top}
 th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom}
 td.n,th.n{text-align:right}
+td:first-child{white-space:normal;min-width:8.5rem}
 .plot{margin:.5rem 0 1rem;width:100%;height:420px}
 .good{color:#18713c}.bad{color:#a61c1c}
 nav a{margin-right:1rem}
