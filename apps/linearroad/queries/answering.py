@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +48,53 @@ class RunResult:
         return self.reports / self.wall_seconds if self.wall_seconds else 0.0
 
 
+class Delays:
+    """How long answers took, in stream milliseconds: as many of each delay and kind."""
+
+    def __init__(self) -> None:
+        self._noted: dict[int, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {
+            kind: [] for kind in range(len(TYPES))
+        }
+
+    def note(self, kind: int, delays_ms: NDArray[np.int64]) -> None:
+        """Some answers of a kind."""
+        if len(delays_ms):
+            self._noted[kind].append(np.unique_counts(delays_ms))
+
+    def note_many(self, kind: int, delay_ms: int, count: int) -> None:
+        """Answers of a kind that took equally long."""
+        if count:
+            self._noted[kind].append((np.array([delay_ms]), np.array([count])))
+
+    def by_type(self) -> dict[str, dict[str, float]]:
+        """Percentiles, the worst, the limit and how many were later, of each type that came."""
+        found = {}
+        for kind, parts in self._noted.items():
+            if not parts:
+                continue
+            delays, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            order = np.argsort(delays)
+            delays, upto = delays[order], np.cumsum(counts[order])
+            p50, p99 = (
+                float(delays[np.searchsorted(upto, share * upto[-1])]) / 1000
+                for share in (0.5, 0.99)
+            )
+            within = np.searchsorted(delays, 1000 * LIMITS_S[kind], side="right")
+            found[TYPES[kind]] = {
+                "p50": p50, "p99": p99, "worst": float(delays[-1]) / 1000,
+                "limit": LIMITS_S[kind],
+                "late": int(upto[-1] - (upto[within - 1] if within else 0)),
+            }  # fmt: skip
+        return found
+
+
 class AnswerSink:
     """Takes the answers to the writer and keeps the figures of the run."""
 
     def __init__(self, writer: AnswerWriter, clock: Clock) -> None:
         self.writer, self.clock = writer, clock
         self.result = RunResult()
-        self._delays: dict[int, list[np.ndarray[Any, Any]]] = {kind: [] for kind in range(5)}
+        self.delays = Delays()
 
     def end(self, columns: xs.Stream) -> None:
         """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
@@ -80,8 +119,8 @@ class AnswerSink:
         self.result.stream_seconds = int(times[-1])
         if self.clock.speed is not None:
             delay = emit - 1000 * times.astype(np.int64)
-            for number in range(5):
-                self._delays[number].append(delay[kind == number])
+            for number in range(len(TYPES)):
+                self.delays.note(number, delay[kind == number])
 
     def take_digests(self, sums: NDArray[np.int64], parts: list[Copy]) -> None:
         """The digests of all parts (one a row), and whose copy each of them is."""
@@ -94,15 +133,7 @@ class AnswerSink:
     def close(self) -> None:
         """Everything on disk, and the figures complete."""
         self.writer.close()
-        for number, parts in self._delays.items():
-            delays = np.concatenate(parts) if parts else np.empty(0)
-            if len(delays):
-                p50, p99 = np.percentile(delays, [50, 99]) / 1000
-                late = int((delays > 1000 * LIMITS_S[number]).sum())
-                self.result.response_s[TYPES[number]] = {
-                    "p50": float(p50), "p99": float(p99), "worst": float(delays.max()) / 1000,
-                    "limit": LIMITS_S[number], "late": late,
-                }  # fmt: skip
+        self.result.response_s = self.delays.by_type()
 
 
 def join_answers(network: Network, clock: Clock) -> xs.Stream:

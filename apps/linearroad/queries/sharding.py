@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ BURST = 1  # chunks that are let in before all is worked off: they stay in the c
 #: At full speed, so many seconds of the stream are put together at once.
 TOGETHER_S = 15
 FOR_EVER = 2**31
+BALANCES = 2  # the kind of answers that accounts give
 
 #: Tables that travel together, the first column of each being the time that orders it.
 ANSWERS = ("time", "kind", "who", "value", "amount")
@@ -105,6 +106,8 @@ class Worker(threading.Thread):
         self.pending = [Pending(feed.backlog) for feed in feeds]
         self.query = xs.Query("linear road")
         self.digests: dict[int, NDArray[np.int64]] = {}
+        #: Called with the second and the number of answers of each kind that leave the engine here.
+        self.on_told: Callable[[int, NDArray[np.int64]], None] | None = None
         for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True)):
             self._add(feed, pending, history, first + number * len(copies))
         self.reports = 0
@@ -132,8 +135,10 @@ class Worker(threading.Thread):
         names = [field.name for field in handed.schema][1:]
 
         def take(upto: int, *columns: xs.SigSeg) -> None:
-            arrays = (np.asarray(column) for column in columns)
-            pending.batches.put((upto, dict(zip(names, arrays, strict=True))))
+            batch = dict(zip(names, (np.asarray(column) for column in columns), strict=True))
+            if self.on_told is not None:
+                self.on_told(upto, batch["told"])
+            pending.batches.put((upto, batch))
             pending.backlog.add(1)
 
         handed.sink(take)
@@ -234,6 +239,28 @@ def digests_in(query: xs.Query, workers: list[Worker], taker: AnswerSink) -> Non
         taker.take_digests(found, parts)
 
     balances.iterate(digest_balances, len(parts), name="digest of balances").sink(keep)
+    if taker.clock.speed is not None:
+        _measure_delays(workers, balances, taker)
+
+
+def _measure_delays(workers: list[Worker], balances: xs.Stream, taker: AnswerSink) -> None:
+    """Answers that are only digested have left the engine all the same: note how late."""
+
+    def note(upto: int, told: NDArray[np.int64]) -> None:
+        delay_ms = taker.clock.emit_ms(upto) - 1000 * upto
+        taker.result.stream_seconds = upto
+        for kind, count in enumerate(told.tolist()):
+            taker.delays.note_many(kind, delay_ms, count)
+
+    def note_balances(times: xs.SigSeg) -> None:
+        second = np.asarray(times).astype(np.int64)
+        if len(second):
+            emit_ms = taker.clock.emit_ms(int(second[-1]))
+            taker.delays.note(BALANCES, emit_ms - 1000 * second)
+
+    for worker in workers:
+        worker.on_told = note
+    balances.select("balance_time").sink(note_balances)
 
 
 def _balances(query: xs.Query, workers: list[Worker], clock: Clock) -> tuple[xs.Stream, xs.Stream]:

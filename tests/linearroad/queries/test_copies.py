@@ -187,3 +187,15 @@ def test_written_answers_of_copies_are_those_of_shifted_traffic(
         if f[0] == "0" and int(f[1]) < vehicles
     )
     assert originals == sorted((a[2], a[1], a[3], a[4]) for a in once if a[0] == 0)
+
+
+def test_a_paced_digest_says_how_late_answers_were(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    alone = digest(directory, tmp_path / "alone", history)
+    paced = digest(directory, tmp_path / "paced", history, expressways=2 * BASE, speed=5000.0)
+    assert sorted(paced.digests) == sorted(2 * alone.digests)
+    assert set(paced.response_s) == {name for name in TYPES if alone.answers[name]}
+    for delays in paced.response_s.values():
+        assert 0 <= delays["p50"] <= delays["p99"] <= delays["worst"]
+        assert (delays["late"] > 0) == (delays["worst"] > delays["limit"])

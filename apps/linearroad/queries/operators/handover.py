@@ -26,10 +26,15 @@ TABLES = {
     "charge_time": "int32", "charge_vid": "int32", "charge": "int64",
     "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32", "ask_part": "int32",
 }  # fmt: skip
-STATE = {"count": np.zeros(5, np.int64)} | {
+STATE = {"count": np.zeros(5, np.int64), "told": np.zeros(5, np.int64)} | {
     name: np.zeros(1024, dtype) for name, dtype in TABLES.items()
 }
-HANDED_OVER = {"upto": int} | {name: column(dtype) for name, dtype in TABLES.items()}
+#: `told`: how many answers of each kind.
+HANDED_OVER = (
+    {"upto": int}
+    | {name: column(dtype) for name, dtype in TABLES.items()}
+    | {"told": column("int64")}
+)
 
 
 @numba.njit
@@ -74,7 +79,11 @@ def hand_over(
     `parts` copies of the same seconds come in, each with its number; all have to come to their
     `last`. Answers are left out where `only_money` is to be handed over.
     """
-    count = state.count
+    count, told = state.count, state.told
+    told[0] += len(toll)
+    told[1] += len(alert_vid)
+    told[3] += len(spent)
+    told[4] += len(travel_qid)
     kinds, times, whos, values = state.kind, state.time, state.who, state.value
     amounts, asks = state.amount, len(request) // REQUEST_WIDTH
     charge_times, charge_vids, charges = state.charge_time, state.charge_vid, state.charge
@@ -111,10 +120,11 @@ def hand_over(
         out.emit_at(
             0, count[UPTO], kinds[:a], times[:a], whos[:a], values[:a], amounts[:a],
             charge_times[:c], charge_vids[:c], charges[:c],
-            ask_times[:q], ask_vids[:q], ask_qids[:q], ask_parts[:q],
+            ask_times[:q], ask_vids[:q], ask_qids[:q], ask_parts[:q], told,
         )  # fmt: skip
         count[:UPTO] = 0
         count[ENDED] = 0
+        told[:] = 0
 
 
 @xs.kernel(
