@@ -53,7 +53,7 @@ def operators_alone(asked: argparse.Namespace, history: object) -> dict[str, flo
         for stream in network.rejects:
             stream.count()
         wall, cpu = time.perf_counter(), time.process_time()
-        done = query.run(asked.scheduler, asked.memory, 1)
+        done = query.run(asked.scheduler, manager, 1)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         best["wall_s"] = min(best.get("wall_s", wall), wall)
         best["cpu_s"] = min(best.get("cpu_s", cpu), cpu)

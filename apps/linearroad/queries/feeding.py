@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.queries.layout import REASONS
@@ -137,8 +138,10 @@ class RowFeed:
         minutes: int | None,
         convoy: Convoy,
         backlog: Backlog,
+        manager: xs.MemoryManager,
     ) -> None:
         self.readers, self.rejects, self.clock = readers, rejects, clock
+        self.manager = manager  # of the engine that it feeds: rows are copied once
         self.limit = FOR_EVER if minutes is None else 60 * minutes
         self.convoy, self.place, self.backlog = convoy, convoy.join(), backlog
         #: Told, in a paced stream, up to which second nothing more will come.
@@ -181,7 +184,8 @@ class RowFeed:
                 if self.rejects is not None:
                     self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
-        return (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), whole)
+        columns: tuple[NDArray[Any], ...] = (*chunk.columns, chunk.origins)
+        return (*(xs.SigSeg(column, memory=self.manager) for column in columns), whole)
 
     def take_rejects(self, rejects: xs.SigSeg) -> None:
         """Rows that the query refused."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.queries.layout import INPUT_COLUMNS, REASONS
+from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, parse
 from xstream.errors import InputError
@@ -268,6 +269,7 @@ def merged(readers: list[RowReader]) -> Iterator[Chunk]:
         positions = np.array([source.position for source in sources], np.int64)
         copied = merge_rows(
             np.array([source.columns.ctypes.data for source in sources], np.int64),
+            np.array([source.times.ctypes.data for source in sources], np.int64),
             np.array([len(source.origins) for source in sources], np.int64),
             positions,
             np.array([source.ended for source in sources]),
@@ -288,8 +290,10 @@ class _File:
         self.number = number
         self.chunks = reader.chunks()
         self.columns = np.empty((FIELDS, 0), np.int32)
+        self.times = np.empty(0, np.int64)
         self.origins = np.empty(0, np.int64)
         self.position = 0
+        self.clock = 0
         self.ended = False
 
     def refill(self) -> None:
@@ -300,5 +304,7 @@ class _File:
                 self.ended = True
                 return
             self.columns = np.array(chunk.columns)
+            self.times = stream_times(*self.columns, self.clock)
+            self.clock = int(self.times[-1])
             self.origins = chunk.origins + (self.number << FILE_SHIFT)
             self.position = 0

@@ -107,7 +107,8 @@ class _Share:
 def _feed(
     readers: list[RowReader], rejects: RejectWriter | None, clock: Clock, options: RunOptions
 ) -> RowFeed:
-    return RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog())
+    manager = xs.memory_manager(options.memory)
+    return RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog(), manager)
 
 
 def _divide(
@@ -121,11 +122,9 @@ def _divide(
         readers = open_input(source)
         if len(copies) == 1:
             readers = readers[number::workers]
-        convoy, backlog = Convoy(clock), Backlog()
+        common = (options.minutes, Convoy(clock), Backlog(), xs.memory_manager(options.memory))
         told = rejects if own[0] == ORIGINAL else None  # once is enough
-        feeds = [
-            RowFeed([reader], told, clock, options.minutes, convoy, backlog) for reader in readers
-        ]
+        feeds = [RowFeed([reader], told, clock, *common) for reader in readers]
         shares.append(_Share(feeds, own))
     return shares
 
@@ -178,7 +177,8 @@ def _execute(
         worker.start()
     try:
         with _interruptible(taker.clock.stop):
-            done = query.run(options.scheduler, options.memory, BURST, progress=look)
+            manager = feeds[0].manager if not workers else options.memory
+            done = query.run(options.scheduler, manager, BURST, progress=look)
         result.interrupted = taker.clock.stop.is_set()
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame

@@ -165,7 +165,7 @@ class Worker(threading.Thread):
         last: BaseException | None = None
         try:
             done = self.query.run(
-                self.options.scheduler, self.options.memory, BURST, stop=self.stop
+                self.options.scheduler, self.feeds[0].manager, BURST, stop=self.stop
             )
             self.reports = sum(
                 stats.samples

@@ -255,3 +255,29 @@ def without_emit(lines: list[str]) -> list[list[int]]:
     return [
         [int(f) for i, f in enumerate(row) if i != (3 if row[0] == "0" else 2)] for row in fields
     ]
+
+
+@pytest.mark.parametrize("rules", ["paper", "brandeis", "walmart"])
+@pytest.mark.parametrize("speed", [None, 2000.0], ids=["max", "paced"])
+def test_a_bad_row_from_the_future_holds_nobody_up(
+    tmp_path: Path, rules: str, speed: float | None
+) -> None:
+    """It is rejected when it is read; rows behind it, and of other files, come in their time."""
+    layout = Layout(tmp_path)
+    layout.traffic(0, "csv").parent.mkdir()
+    bad = "0,2000000000,7,50,0,9,0,2,11000" + ",-1" * 6
+    for xway in (0, 1):
+        rows = [f"0,{t},{xway},50,{xway},1,0,{t % 100},500" + ",-1" * 6 for t in range(200)]
+        if xway == 0:
+            rows.insert(100, bad)
+        layout.traffic(xway, "csv").write_text("".join(row + "\n" for row in rows))
+    manifest = {
+        "version": MANIFEST_VERSION,
+        "complete": True,
+        "parameters": {"format": "csv", "expressways": 2},
+    }
+    layout.manifest.write_text(json.dumps(manifest))
+    result = run(tmp_path, tmp_path / "out", History(), RunOptions(rules=rules, speed=speed))
+    assert result.rejects == {"Lane": 1}
+    assert result.reports == 400
+    assert (tmp_path / "out" / "rejects.csv").read_text() == f"101,Lane,{bad},xway-00000.csv\n"

@@ -8,16 +8,16 @@ from numba import njit
 import xstream as xs
 
 FIELDS = 15
-TIME = 1
 
 
 @njit(cache=True, nogil=True)
-def merge_rows(addresses, lengths, positions, ended, origins_at, out, origins):
+def merge_rows(addresses, times_at, lengths, positions, ended, origins_at, out, origins):
     """Copy rows in the order of Time until a file has no more rows here, or there is no room.
 
     `addresses` are those of each file's columns, one after another in an array of (15, length)
-    int32; `origins_at` of where its rows come from. Moves `positions` on and returns how many rows
-    were copied. Runs of one Time are copied whole.
+    int32; `times_at` of the seconds that its rows come in (int64: a bad row comes when the one
+    before it does, whatever it says); `origins_at` of where its rows come from. Moves `positions`
+    on and returns how many rows were copied. Runs of one Time are copied whole.
     """
     files, copied = len(addresses), 0
     while True:
@@ -27,8 +27,8 @@ def merge_rows(addresses, lengths, positions, ended, origins_at, out, origins):
                 if not ended[f]:
                     return copied
                 continue
-            times = xs.array_at(addresses[f] + 4 * TIME * lengths[f], lengths[f], np.int32)
-            now = min(now, np.int64(times[positions[f]]))
+            times = xs.array_at(times_at[f], lengths[f], np.int64)
+            now = min(now, times[positions[f]])
         if now == np.int64(1) << 40:
             return copied
         for f in range(files):
@@ -36,8 +36,9 @@ def merge_rows(addresses, lengths, positions, ended, origins_at, out, origins):
             if begin == length:
                 continue
             columns = xs.array_at(addresses[f], FIELDS * length, np.int32)
+            times = xs.array_at(times_at[f], length, np.int64)
             end = begin
-            while end < length and columns[TIME * length + end] == now:
+            while end < length and times[end] == now:
                 end += 1
             run = end - begin
             if run == 0:
