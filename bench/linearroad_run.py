@@ -31,18 +31,14 @@ def forget_peak() -> None:
 def operators_alone(asked: argparse.Namespace, history: object) -> dict[str, float]:
     """The query over SigSegs that are in memory already; answers are joined and counted."""
     from linearroad.queries.answering import join_answers
-    from linearroad.queries.feeding import Clock
+    from linearroad.queries.feeding import Clock, raw_rows
     from linearroad.queries.network import RAW, build
     from linearroad.queries.reading import merged, open_input
 
     import xstream as xs
 
     manager = xs.memory_manager(asked.memory)
-    with manager:
-        rows = [
-            (*(xs.SigSeg(column) for column in chunk.columns), xs.SigSeg(chunk.origins), False)
-            for chunk in merged(open_input(asked.input))
-        ]
+    rows = [raw_rows(chunk, False, manager) for chunk in merged(open_input(asked.input))]
     gc.collect()
     gc.freeze()
     best: dict[str, float] = {}

@@ -10,7 +10,6 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.queries.layout import REASONS
@@ -19,7 +18,7 @@ from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged
 from linearroad.queries.writing import RejectWriter
 
-__all__ = ["Backlog", "Clock", "Convoy", "RowFeed"]
+__all__ = ["Backlog", "Clock", "Convoy", "RowFeed", "raw_rows"]
 
 FOR_EVER = 2**40
 SLACK_S = 60  # of the stream, that feeds may be apart at full speed
@@ -184,8 +183,7 @@ class RowFeed:
                 if self.rejects is not None:
                     self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
-        columns: tuple[NDArray[Any], ...] = (*chunk.columns, chunk.origins)
-        return (*(xs.SigSeg(column, memory=self.manager) for column in columns), whole)
+        return raw_rows(chunk, whole, self.manager)
 
     def take_rejects(self, rejects: xs.SigSeg) -> None:
         """Rows that the query refused."""
@@ -204,6 +202,13 @@ class RowFeed:
         for stream in streams:
             stream.select("reject").filter(_any).sink(self.take_rejects)
         streams[1].select("implausible").filter(_some).sink(self.take_implausible)
+
+
+def raw_rows(chunk: Chunk, whole: bool, manager: xs.MemoryManager) -> tuple[Any, ...]:
+    """A chunk as the query takes it (`network.RAW`)."""
+    with xs.SigSeg.build(FIELDS * len(chunk), np.int32, memory=manager) as buffer:
+        np.concatenate(chunk.columns, out=buffer.array)
+    return buffer.segment, xs.SigSeg(chunk.origins, memory=manager), whole
 
 
 _NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64))

@@ -8,7 +8,6 @@ import numpy as np
 
 import xstream as xs
 from linearroad.queries.history import History
-from linearroad.queries.layout import INPUT_COLUMNS
 from linearroad.queries.operators.accidents import accidents
 from linearroad.queries.operators.accounts import accounts
 from linearroad.queries.operators.batches import PERIOD
@@ -33,11 +32,9 @@ __all__ = [
     "look_up",
 ]
 
-#: The raw rows: fifteen columns, where each row comes from, and whether the last second is whole.
-RAW = xs.schema(
-    {name: xs.Segment(np.int32) for name in INPUT_COLUMNS}
-    | {"origin": xs.Segment(np.int64), "whole": bool}
-)
+#: The raw rows: fifteen columns one after another (`INPUT_COLUMNS`), where each row comes from, and
+#: whether the last second is whole.
+RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "whole": bool})
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ def run_rows(
         for at in range(0, len(table), chunk):
             part = table[at : at + chunk]
             lines = np.arange(at + 1, at + 1 + len(part), dtype=np.int64)
-            columns = (xs.SigSeg(np.ascontiguousarray(part[:, k])) for k in range(15))
-            yield (*columns, xs.SigSeg(lines), at + chunk >= len(table))
+            rows = xs.SigSeg(part.T.reshape(-1))
+            yield rows, xs.SigSeg(lines), at + chunk >= len(table)
 
     query = xs.Query("linear road")
     built = network.build(query.source(xs.io.iterable(chunks, out=network.RAW)), history, rules)

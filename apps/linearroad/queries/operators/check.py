@@ -96,6 +96,17 @@ def room(array, needed):
 
 
 @numba.njit
+def columns_of(rows, n):
+    """The fifteen columns of `n` rows, which lie one after another."""
+    return (
+        rows[:n], rows[n : 2 * n], rows[2 * n : 3 * n], rows[3 * n : 4 * n], rows[4 * n : 5 * n],
+        rows[5 * n : 6 * n], rows[6 * n : 7 * n], rows[7 * n : 8 * n], rows[8 * n : 9 * n],
+        rows[9 * n : 10 * n], rows[10 * n : 11 * n], rows[11 * n : 12 * n],
+        rows[12 * n : 13 * n], rows[13 * n : 14 * n], rows[14 * n :],
+    )  # fmt: skip
+
+
+@numba.njit
 def look_closer(kind, time, vid, xway, lane, direction, seg, pos):
     """1 for every row that is not a report with all fields in their domains. No branches: SIMD."""
     closer = np.empty(len(kind), np.uint8)
@@ -151,10 +162,7 @@ def put_request(requests, row, fields):
         "last": bool,
     },
 )
-def check(
-    kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day, origin,
-    whole, state, out,
-):  # fmt: skip
+def check(rows, origin, whole, state, out):
     """Gathers the good rows of each second and emits them when the next second begins.
 
     `whole` says that the last second of these rows is complete. `lane_dir_seg` packs three small
@@ -164,6 +172,9 @@ def check(
     Runs of good reports, which are nearly all rows, are copied whole; all others are looked at one
     by one.
     """
+    kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day = (
+        columns_of(rows, len(origin))
+    )
     gathered = state.gathered
     clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
     vids, spds, xways = state.vid, state.spd, state.xway
