@@ -22,8 +22,6 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
     from linearroad.parameters import TrafficParameters
     from linearroad.progress import show
     from linearroad.queries.command import run_command
-    from linearroad.queries.history import History
-    from linearroad.queries.run import RunOptions, run
     from linearroad.spark import session
     from linearroad.validation.report import write_report
     from linearroad.validation.steps import steps
@@ -38,8 +36,6 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
         )
         generate(parameters, traffic, master=master, history=True, progress=show)
         typer.echo(f"2. all queries, paced: {speed:g} times as fast as real traffic")
-        # Once unpaced: kernels are compiled and loaded before the clock starts, not in second 0.
-        run(traffic, out / "first-minute", History(), RunOptions(minutes=1))
         run_command(input=traffic, out=answers, history=traffic, speed=str(speed))
         typer.echo("3. every answer computed once more by Spark, and compared")
         with steps() as say:
