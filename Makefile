@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE_SOURCES := $(wildcard xstream/*/*.[ch])
 RUN_PYTEST := $(BIN)/python -m pytest
+BENCH := $(RUN_PYTEST) bench --benchmark-enable --benchmark-only -p no:cacheprovider
 
-.PHONY: install test test-slow asan demo bench bench-peers lint format clean help
+.PHONY: install test test-slow asan demo bench bench-linearroad bench-peers lint format clean help
 
 help: ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
@@ -38,8 +39,11 @@ demo: install ## the main job: rush-hour traffic generated, run, validated, repo
 	@$(BIN)/xstream linearroad demo
 
 bench: install ## benchmarks and small experiments, with the figures they must reach; ONLY=append runs those
-	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)")
+	$(BENCH) $(if $(ONLY),-k "$(ONLY)",--ignore-glob='bench/test_linearroad_*.py')
 	$(if $(ONLY),,$(BIN)/xstream experiment all)
+
+bench-linearroad: install ## what Linear Road takes, in full size; XSTREAM_TRAFFIC=DIR uses generated traffic
+	$(RUN_PYTEST) bench/test_linearroad_*.py --benchmark-enable --benchmark-only -p no:cacheprovider -s
 
 bench-peers: install ## the paper's benchmarks beside other engines, which it installs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'

@@ -1,6 +1,6 @@
 """What generating costs: CPU-seconds an expressway, rows of history a second, two cores for two.
 
-Run with `make bench`, or alone:
+Run with `make bench-linearroad`, or alone:
 `python -m pytest bench/test_linearroad_traffic.py --benchmark-enable --benchmark-only -s`.
 """
 

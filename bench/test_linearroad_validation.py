@@ -1,8 +1,8 @@
 """What validating costs: three hours of one expressway from start-up to verdict, one core and two.
 
-Run with `make bench ONLY=validating`, or alone:
+Run with `make bench-linearroad`, or alone:
 `python -m pytest bench/test_linearroad_validation.py --benchmark-enable --benchmark-only -s`.
-XSTREAM_BENCH_INPUT names a generated directory with history to use instead of a new one, and
+XSTREAM_TRAFFIC names a generated directory with history to use instead of a new one, and
 XSTREAM_BENCH_TEN=1 adds ten expressways.
 """
 
@@ -78,7 +78,7 @@ def watched(call: list[str]) -> Cost:
 
 def prepared(folder: Path, expressways: int) -> tuple[Path, Path]:
     """Traffic with history, and a run's answers."""
-    given = os.environ.get("XSTREAM_BENCH_INPUT") if expressways == 1 else None
+    given = os.environ.get("XSTREAM_TRAFFIC") if expressways == 1 else None
     traffic = Path(given) if given else folder / "traffic"
     if not given:
         size = ("--expressways", expressways, "--minutes", 180, "--seed", 1, "--history")
