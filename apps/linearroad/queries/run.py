@@ -57,6 +57,8 @@ def run(
     history = history.copied([copy.xway_by for copy in copies], [copy.vid_by for copy in copies])
     try:
         out.mkdir(parents=True, exist_ok=True)
+        for earlier in ("output.csv", "output.parquet", "summary.json"):
+            (out / earlier).unlink(missing_ok=True)  # of a run that this one replaces
         rejects = RejectWriter(out / "rejects.csv", files > 1)
         clock = Clock(options.speed)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:

@@ -192,6 +192,14 @@ def test_a_missing_column_and_a_truncated_file_are_named(case: Scenario, tmp_pat
         run(tmp_path / "rows.csv.gz", tmp_path, History(), RunOptions())
 
 
+def test_a_run_replaces_what_an_earlier_one_left(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("0,0,1,50,0,1,0,1,6000" + ",-1" * 6 + "\n")
+    run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions(form="parquet"))
+    run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions(form="csv"))
+    found = {path.name for path in (tmp_path / "out").iterdir()}
+    assert found == {"output.csv", "rejects.csv", "summary.json", "timeline.csv"}
+
+
 def test_an_empty_file_has_no_answers(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("")
     result = run(tmp_path / "rows.csv", tmp_path, History(), RunOptions())
