@@ -30,6 +30,28 @@ def find_vid(vids, vid):
 
 
 @njit(cache=True, error_model="numpy")
+def one_segment(sums, dow, d, segment, clock):
+    """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll."""
+    minute = (np.int64(clock + EXACT) - 1) % MINUTES
+    days = sums[dow - 1, d, minute, segment, 2]
+    lav, cnt = 0.0, 0.0
+    if days > 0:
+        lav = sums[dow - 1, d, minute, segment, 0] / days
+        cnt = sums[dow - 1, d, minute, segment, 1] / days
+    toll = 0
+    vehicles = np.int64(np.floor(cnt + EXACT))
+    if np.floor(lav + EXACT) < 40 and vehicles > 50:
+        toll = 2 * (vehicles - 50) * (vehicles - 50)
+    return 60.0 / max(lav, 1.0), toll
+
+
+@njit(cache=True)
+def in_seconds(minutes):
+    """Minutes as whole seconds."""
+    return np.int64(np.floor(60.0 * minutes + 0.5))
+
+
+@njit(cache=True)
 def travel(sums, sinit, send, dow, tod):
     """Travel time in seconds and tolls, segment by segment at the minute each is reached."""
     d = 0 if sinit <= send else 1
@@ -38,15 +60,8 @@ def travel(sums, sinit, send, dow, tod):
     tolls = 0
     segment = sinit
     while segment != send:
-        minute = (np.int64(clock + EXACT) - 1) % MINUTES
-        days = sums[dow - 1, d, minute, segment, 2]
-        lav, cnt = 0.0, 0.0
-        if days > 0:
-            lav = sums[dow - 1, d, minute, segment, 0] / days
-            cnt = sums[dow - 1, d, minute, segment, 1] / days
-        clock += 60.0 / max(lav, 1.0)
-        vehicles = np.int64(np.floor(cnt + EXACT))
-        if np.floor(lav + EXACT) < 40 and vehicles > 50:
-            tolls += 2 * (vehicles - 50) * (vehicles - 50)
+        minutes, toll = one_segment(sums, dow, d, segment, clock)
+        clock += minutes
+        tolls += toll
         segment += step
-    return np.int64(np.floor(60.0 * (clock - tod) + 0.5)), tolls
+    return in_seconds(clock - tod), tolls

@@ -119,6 +119,15 @@ def look_closer(kind, time, vid, xway, lane, direction, seg, pos):
 
 
 @numba.njit
+def pack(lane, direction, seg):
+    """Three small fields in one."""
+    packed = np.empty(len(lane), np.int32)
+    for i in range(len(lane)):
+        packed[i] = lane[i] + 8 * direction[i] + 16 * seg[i]
+    return packed
+
+
+@numba.njit
 def run_of_reports(closer, time, begin):
     """Where the good reports of one second that begin at a row end."""
     end = begin + 1
@@ -169,27 +178,29 @@ def check(rows, origin, whole, state, out):
     fields, `lane + 8 * dir + 16 * seg`; `request` has REQUEST_WIDTH numbers a row, `reject` two:
     where the row comes from, and why. `last`: no other second will come of these rows.
 
-    Runs of good reports, which are nearly all rows, are copied whole; all others are looked at one
-    by one.
+    Runs of good reports, which are nearly all rows, are taken whole; all others are looked at one
+    by one. A second whose reports are one run goes out as it came in; only where there are several,
+    or the rest is still to come, are they gathered first.
     """
     kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day = (
         columns_of(rows, len(origin))
     )
     gathered = state.gathered
     clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
-    vids, spds, xways = state.vid, state.spd, state.xway
-    packed, poss, origins = state.lane_dir_seg, state.pos, state.origin
     requests, rejects = state.request, state.reject
     closer = look_closer(kind, time, vid, xway, lane, direction, seg, pos)
-    i = 0
-    while i < len(kind):
-        why = 0
-        if closer[i] != 0:
+    packed = pack(lane, direction, seg)
+    vids, spds, xways = state.vid, state.spd, state.xway
+    packeds, poss, origins = state.lane_dir_seg, state.pos, state.origin
+    i, begin, end = 0, 0, 0  # the second's only run of reports, while there is but one
+    while i <= len(kind):
+        why, done = 0, i == len(kind)
+        if not done and closer[i] != 0:
             why = fault(
                 kind[i], time[i], vid[i], xway[i], lane[i], direction[i], seg[i], pos[i], qid[i],
                 sinit[i], send[i], dow[i], tod[i], day[i],
             )  # fmt: skip
-        if why == 0 and time[i] < clock:
+        if not done and why == 0 and time[i] < clock:
             why = OUT_OF_ORDER
         if why != 0:
             rejects = room(rejects, 2 * b + 2)
@@ -198,14 +209,33 @@ def check(rows, origin, whole, state, out):
             b += 1
             i += 1
             continue
-        if time[i] > clock:
-            if n + r + b > 0:
+        another = not done and time[i] == clock and kind[i] == 0 and end > begin
+        if another or (n > 0 and end > begin) or (done and not whole):
+            upto = n + end - begin
+            vids, spds, xways = room(vids, upto), room(spds, upto), room(xways, upto)
+            packeds, poss, origins = room(packeds, upto), room(poss, upto), room(origins, upto)
+            vids[n:upto], spds[n:upto] = vid[begin:end], spd[begin:end]
+            xways[n:upto], packeds[n:upto] = xway[begin:end], packed[begin:end]
+            poss[n:upto], origins[n:upto] = pos[begin:end], origin[begin:end]
+            n, begin, end = upto, 0, 0
+        over = (done and whole) or (not done and time[i] > clock)
+        if over and n + r + b + end - begin > 0:
+            last = done or time[i] == time[-1]
+            asked, refused = requests[: r * REQUEST_WIDTH], rejects[: 2 * b]
+            if n > 0:
                 out.emit_at(
-                    0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
-                    requests[: r * REQUEST_WIDTH], rejects[: 2 * b], time[i] == time[-1],
+                    0, clock, vids[:n], spds[:n], xways[:n], packeds[:n], poss[:n], origins[:n],
+                    asked, refused, last,
                 )  # fmt: skip
-            clock = np.int64(time[i])
-            n = r = b = 0
+            else:
+                out.emit_at(
+                    0, clock, vid[begin:end], spd[begin:end], xway[begin:end], packed[begin:end],
+                    pos[begin:end], origin[begin:end], asked, refused, last,
+                )  # fmt: skip
+            n = r = b = begin = end = 0
+        if done:
+            break
+        clock = np.int64(time[i])
         if kind[i] != 0:
             fields = (
                 kind[i], vid[i], xway[i], qid[i], sinit[i], send[i], dow[i], tod[i], day[i],
@@ -214,19 +244,6 @@ def check(rows, origin, whole, state, out):
             r += 1
             i += 1
             continue
-        end = run_of_reports(closer, time, i)
-        upto = n + end - i
-        vids, spds, xways = room(vids, upto), room(spds, upto), room(xways, upto)
-        packed, poss, origins = room(packed, upto), room(poss, upto), room(origins, upto)
-        vids[n:upto], spds[n:upto], xways[n:upto] = vid[i:end], spd[i:end], xway[i:end]
-        poss[n:upto], origins[n:upto] = pos[i:end], origin[i:end]
-        for k in range(end - i):
-            packed[n + k] = lane[i + k] + 8 * direction[i + k] + 16 * seg[i + k]
-        n, i = upto, end
-    if whole and n + r + b > 0:  # the clock stands where it is
-        out.emit_at(
-            0, clock, vids[:n], spds[:n], xways[:n], packed[:n], poss[:n], origins[:n],
-            requests[: r * REQUEST_WIDTH], rejects[: 2 * b], True,
-        )  # fmt: skip
-        n = r = b = 0
+        begin, end = i, run_of_reports(closer, time, i)
+        i = end
     gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS] = clock, n, r, b

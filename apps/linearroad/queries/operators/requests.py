@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad._kernels_store import find_vid, travel
+from linearroad._kernels_store import find_vid, in_seconds, one_segment
 from linearroad.queries.layout import REQUEST_WIDTH, column
 
 __all__ = ["expenditure", "travel_time"]
@@ -49,6 +49,37 @@ def expenditure(time, request, xways, vids_at, vids_count, tolls_at, vids_by, ou
     out.emit_at(0, time, qid[:asked], balance[:asked])
 
 
+@numba.njit
+def travel_together(request, rows, places, sums_at, seconds, toll):
+    """Journeys through the history, side by side: while one waits for memory, others go on.
+
+    `rows` are where in `request` each begins, `places` which expressway's sums it goes by.
+    """
+    many = len(rows)
+    clock, segment = np.empty(many), np.empty(many, np.int64)
+    going, left = np.arange(many), many
+    for i in range(many):
+        clock[i], segment[i], toll[i] = request[rows[i] + 7], request[rows[i] + 4], 0
+    while left > 0:
+        k = 0
+        while k < left:
+            i = going[k]
+            at = rows[i]
+            sinit, send = request[at + 4], request[at + 5]
+            if segment[i] == send:
+                seconds[i] = in_seconds(clock[i] - request[at + 7])
+                left -= 1
+                going[k] = going[left]
+                continue
+            sums = xs.array_at(sums_at[places[i]], SUMS_LENGTH, np.int32).reshape(SUMS)
+            way = 0 if sinit <= send else 1
+            minutes, here = one_segment(sums, np.int64(request[at + 6]), way, segment[i], clock[i])
+            clock[i] += minutes
+            toll[i] += here
+            segment[i] += 1 - 2 * way
+            k += 1
+
+
 @xs.kernel(
     out={
         "time": int,
@@ -62,22 +93,22 @@ def travel_time(time, request, known, xways, sums_at, out):
 
     An expressway that the history does not know has no day at all: speed 1, toll 0.
     """
-    rows, asked = len(request) // REQUEST_WIDTH, 0
-    qid, seconds = np.empty(rows, np.int32), np.empty(rows, np.int32)
-    toll = np.empty(rows, np.int64)
-    for i in range(rows):
-        at = i * REQUEST_WIDTH
-        if request[at] != 4:
-            continue
-        sinit, send = np.int64(request[at + 4]), np.int64(request[at + 5])
-        x = place_of_xway(xways, request[at + 2])
-        qid[asked], seconds[asked], toll[asked] = request[at + 3], -1, -1
-        if x >= 0:
-            sums = xs.array_at(sums_at[x], SUMS_LENGTH, np.int32).reshape(SUMS)
-            seconds[asked], toll[asked] = travel(
-                sums, sinit, send, np.int64(request[at + 6]), np.int64(request[at + 7])
-            )
-        elif known:
-            seconds[asked], toll[asked] = 3600 * abs(send - sinit), 0
-        asked += 1
+    most = len(request) // REQUEST_WIDTH
+    qid, seconds = np.empty(most, np.int32), np.empty(most, np.int32)
+    toll, begins = np.empty(most, np.int64), np.empty(most, np.int64)
+    places = np.empty(most, np.int64)
+    asked = 0  # of them, those whose expressway has a history come first
+    for at in range(0, len(request), REQUEST_WIDTH):
+        if request[at] == 4 and place_of_xway(xways, request[at + 2]) >= 0:
+            qid[asked], begins[asked] = request[at + 3], at
+            places[asked] = place_of_xway(xways, request[at + 2])
+            asked += 1
+    travel_together(request, begins[:asked], places, sums_at, seconds, toll)
+    for at in range(0, len(request), REQUEST_WIDTH):
+        if request[at] == 4 and place_of_xway(xways, request[at + 2]) < 0:
+            qid[asked], seconds[asked], toll[asked] = request[at + 3], -1, -1
+            if known:
+                seconds[asked] = 3600 * abs(request[at + 5] - request[at + 4])
+                toll[asked] = 0
+            asked += 1
     out.emit_at(0, time, qid[:asked], seconds[:asked], toll[:asked])
