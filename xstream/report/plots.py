@@ -17,8 +17,11 @@ def _layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
     figure.update_layout(
         title={"text": title, "font": {"size": 15}, "x": 0, "xanchor": "left"},
         xaxis_title=x, yaxis_title=y, template="plotly_white", font={"family": "system-ui"},
-        margin={"l": 60, "r": 12, "t": 48, "b": 48},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.32, "x": 0, "traceorder": "normal"},
+        margin={"l": 60, "r": 12, "t": 48, "b": 96},
+        legend={
+            "orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
+            "traceorder": "normal",
+        },
         **more,
     )  # fmt: skip
     return figure
