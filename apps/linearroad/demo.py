@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["demo", "demo_command"]
 
 #: Late enough in the three hours for tolls and queues, and a few accidents stand meanwhile.
-FROM_MINUTE, MINUTES, SPEED, SEED = 120, 15, 15.0, 1
+FROM_MINUTE, MINUTES, SPEED, SEED = 120, 15, 20.0, 1
 
 
 def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | None) -> Verdict:

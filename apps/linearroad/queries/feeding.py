@@ -151,11 +151,12 @@ class RowFeed:
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`network.RAW`). A stream that is stopped ends with its last whole second."""
-        rows = _primed(merged(self.readers))
-        self.clock.start()
-        nothing = self._tuple(_NO_ROWS, False)
+        rows = merged(self.readers)
         paced = self.clock.speed is not None
-        for second, chunk, whole in _by_second(rows) if paced else _by_chunk(rows):
+        chunks = _primed(_by_second(rows) if paced else _by_chunk(rows))
+        nothing = self._tuple(_NO_ROWS, False)
+        self.clock.start()
+        for second, chunk, whole in chunks:
             if paced and self.on_nothing_until is not None:
                 self.on_nothing_until(second - 1)
             while not self.convoy.may_go(self.place, second):
@@ -214,13 +215,16 @@ def raw_rows(chunk: Chunk, whole: bool, manager: xs.MemoryManager) -> tuple[Any,
 _NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64))
 
 
-def _primed(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """The same chunks, the first of them read already."""
+_Timed = tuple[int, Chunk, bool]
+
+
+def _primed(chunks: Iterator[_Timed]) -> Iterator[_Timed]:
+    """The same chunks, the first of them read already, and what that takes compiled and loaded."""
     first = next(chunks, None)
     return iter(()) if first is None else chain((first,), chunks)
 
 
-def _by_chunk(chunks: Iterator[Chunk]) -> Iterator[tuple[int, Chunk, bool]]:
+def _by_chunk(chunks: Iterator[Chunk]) -> Iterator[_Timed]:
     """Rows as they come, and the second that each chunk begins in."""
     clock = 0
     for chunk in chunks:
@@ -237,7 +241,7 @@ def _before(chunk: Chunk, limit: int) -> Chunk:
     return chunk.part(0, int(np.searchsorted(times, limit)))
 
 
-def _by_second(chunks: Iterator[Chunk]) -> Iterator[tuple[int, Chunk, bool]]:
+def _by_second(chunks: Iterator[Chunk]) -> Iterator[_Timed]:
     """Rows cut where the second changes; and whether that is all of it."""
     held: tuple[int, Chunk] | None = None
     clock = 0

@@ -28,6 +28,17 @@ _SCHEMA = pa.schema(
 )  # fmt: skip
 
 
+#: Of type, time, emit, who, value and amount.
+ANSWER_DTYPES = ("int8", "int32", "int64", "int32", "int32", "int64")
+
+
+def _nothing(dtype: str) -> NDArray[Any]:
+    """No answers, read-only as a segment's are."""
+    array = np.empty(0, dtype)
+    array.flags.writeable = False
+    return array
+
+
 class AnswerWriter(Protocol):
     """Takes answers in the columns of `linearroad.queries.operators.answers`."""
 
@@ -65,6 +76,7 @@ class CsvAnswers:
         self.path = path
         self._file: BinaryIO = path.open("wb", buffering=0)
         self._whole = 0
+        self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiled before it is needed
 
     def write(self, *columns: NDArray[Any]) -> None:
         text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
