@@ -81,25 +81,21 @@ class RowReader(Protocol):
 class _Recent:
     """The chunks whose rows may still be rejected: those of the second that is being gathered.
 
-    A chunk is worked off before the next one is asked for, so whatever is older than the newest
-    chunk's first second is done with. Times of bad rows may say anything, so a few rows are asked;
-    should they all be bad, the reader has to read again (`RowReader.row`).
+    A chunk is worked off before the next one is asked for; then the last second of its good rows is
+    still open, and whatever ended before that second is done with.
     """
-
-    ASKED = 8
 
     def __init__(self) -> None:
         self._kept: deque[tuple[int, Any]] = deque()
+        self._clock = 0
 
     def add(self, chunk: Chunk, source: Any) -> None:
         """The newest chunk, and what its rows can be had from."""
-        last = int(chunk.time[-self.ASKED :].max(initial=0))
+        while self._kept and self._kept[0][0] < self._clock:
+            self._kept.popleft()
         if len(chunk):
-            now = chunk.time[: self.ASKED].min()
-            done = [i for i, (before, _) in enumerate(self._kept, 1) if before < now]
-            for _ in range(max(done, default=0)):
-                self._kept.popleft()
-        self._kept.append((last, source))
+            self._clock = int(stream_times(*chunk.columns, self._clock)[-1])
+        self._kept.append((self._clock, source))
 
     def __iter__(self) -> Iterator[Any]:
         return (source for _, source in self._kept)

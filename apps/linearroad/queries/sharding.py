@@ -31,7 +31,7 @@ __all__ = ["BURST", "Worker", "digests_in", "settled"]
 
 BURST = 1  # chunks that are let in before all is worked off: they stay in the cache
 #: At full speed, so many seconds of the stream are put together at once.
-TOGETHER_S = 15
+TOGETHER_S = 30
 FOR_EVER = 2**31
 BALANCES = 2  # the kind of answers that accounts give
 
