@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 MINUTES = 1440
+SEGMENTS = 100
 # A mean of exactly 40 must be 40, however it was summed.
 EXACT = 1e-9
 
@@ -29,20 +30,31 @@ def find_vid(vids, vid):
     return low if low < n and vids[low] == vid else -1
 
 
-@njit(cache=True, error_model="numpy")
-def one_segment(sums, dow, d, segment, clock):
-    """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll."""
-    minute = (np.int64(clock + EXACT) - 1) % MINUTES
-    days = sums[dow - 1, d, minute, segment, 2]
-    lav, cnt = 0.0, 0.0
-    if days > 0:
-        lav = sums[dow - 1, d, minute, segment, 0] / days
-        cnt = sums[dow - 1, d, minute, segment, 1] / days
+@njit(cache=True)
+def first_minute(dow, d):
+    """Where the minutes of a day of the week in one direction begin, among all minutes."""
+    return ((dow - 1) * 2 + d) * MINUTES
+
+
+@njit(cache=True)
+def one_segment(sums, begin, segment, clock):
+    """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll.
+
+    `sums` lies flat, and `begin` is what `first_minute` says. Means are compared as the quotients
+    of integers that they are, so none is missed by rounding.
+    """
+    minute = np.int64(clock + EXACT) - 1
+    while minute >= MINUTES:
+        minute -= MINUTES
+    at = ((begin + minute) * SEGMENTS + segment) * 3
+    speeds, vehicles, days = np.int64(sums[at]), np.int64(sums[at + 1]), np.int64(sums[at + 2])
     toll = 0
-    vehicles = np.int64(np.floor(cnt + EXACT))
-    if np.floor(lav + EXACT) < 40 and vehicles > 50:
-        toll = 2 * (vehicles - 50) * (vehicles - 50)
-    return 60.0 / max(lav, 1.0), toll
+    if speeds < 40 * days and vehicles > 50 * days:
+        over = vehicles // days - 50
+        toll = 2 * over * over
+    if speeds <= days:  # 1 mph or less, or nothing is known
+        return 60.0, toll
+    return 60.0 * days / speeds, toll
 
 
 @njit(cache=True)
@@ -56,11 +68,13 @@ def travel(sums, sinit, send, dow, tod):
     """Travel time in seconds and tolls, segment by segment at the minute each is reached."""
     d = 0 if sinit <= send else 1
     step = 1 if d == 0 else -1
+    flat = sums.reshape(-1)
+    begin = first_minute(dow, d)
     clock = np.float64(tod)
     tolls = 0
     segment = sinit
     while segment != send:
-        minutes, toll = one_segment(sums, dow, d, segment, clock)
+        minutes, toll = one_segment(flat, begin, segment, clock)
         clock += minutes
         tolls += toll
         segment += step

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad._kernels_store import find_vid, in_seconds, one_segment
+from linearroad._kernels_store import find_vid, first_minute, in_seconds, one_segment
 from linearroad.queries.layout import REQUEST_WIDTH, column
 
 __all__ = ["expenditure", "travel_time"]
@@ -71,9 +71,10 @@ def travel_together(request, rows, places, sums_at, seconds, toll):
                 left -= 1
                 going[k] = going[left]
                 continue
-            sums = xs.array_at(sums_at[places[i]], SUMS_LENGTH, np.int32).reshape(SUMS)
+            sums = xs.array_at(sums_at[places[i]], SUMS_LENGTH, np.int32)
             way = 0 if sinit <= send else 1
-            minutes, here = one_segment(sums, np.int64(request[at + 6]), way, segment[i], clock[i])
+            begin = first_minute(np.int64(request[at + 6]), way)
+            minutes, here = one_segment(sums, begin, segment[i], clock[i])
             clock[i] += minutes
             toll[i] += here
             segment[i] += 1 - 2 * way
