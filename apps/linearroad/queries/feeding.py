@@ -13,7 +13,6 @@ import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import REASONS
-from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged
 from linearroad.queries.writing import RejectWriter
@@ -212,7 +211,7 @@ def raw_rows(chunk: Chunk, whole: bool, manager: xs.MemoryManager) -> tuple[Any,
     return buffer.segment, xs.SigSeg(chunk.origins, memory=manager), whole
 
 
-_NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64))
+_NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 _Timed = tuple[int, Chunk, bool]
@@ -226,34 +225,26 @@ def _primed(chunks: Iterator[_Timed]) -> Iterator[_Timed]:
 
 def _by_chunk(chunks: Iterator[Chunk]) -> Iterator[_Timed]:
     """Rows as they come, and the second that each chunk begins in."""
-    clock = 0
-    for chunk in chunks:
-        times = stream_times(*chunk.columns, clock)
-        yield int(times[0]), chunk, False
-        clock = int(times[-1])
+    return ((int(chunk.times[0]), chunk, False) for chunk in chunks)
 
 
 def _before(chunk: Chunk, limit: int) -> Chunk:
-    """The rows of a chunk before a second; good ones are in order."""
-    if limit == FOR_EVER or not (chunk.time >= limit).any():
+    """The rows of a chunk before a second."""
+    if chunk.times[-1] < limit:
         return chunk
-    times = stream_times(*chunk.columns, 0)
-    return chunk.part(0, int(np.searchsorted(times, limit)))
+    return chunk.part(0, int(np.searchsorted(chunk.times, limit)))
 
 
 def _by_second(chunks: Iterator[Chunk]) -> Iterator[_Timed]:
     """Rows cut where the second changes; and whether that is all of it."""
     held: tuple[int, Chunk] | None = None
-    clock = 0
     for chunk in chunks:
-        times = stream_times(*chunk.columns, clock)
-        cuts = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist(), len(chunk)]
+        cuts = [0, *(np.flatnonzero(np.diff(chunk.times)) + 1).tolist(), len(chunk)]
         for begin, end in pairwise(cuts):
-            second = int(times[begin])
+            second = int(chunk.times[begin])
             if held is not None:
                 yield *held, second != held[0]
             held = second, chunk.part(begin, end)
-        clock = int(times[-1])
     if held is not None:
         yield *held, True
 

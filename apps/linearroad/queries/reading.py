@@ -35,22 +35,22 @@ FILE_SHIFT = 40  # a row's origin: its file above, its line below
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that could be parsed: fifteen columns, and where each row comes from."""
+    """Rows that could be parsed: fifteen columns, where each row comes from, and when.
+
+    `times` are the seconds of the stream that they come in (`stream_times`).
+    """
 
     columns: tuple[NDArray[np.int32], ...]
     origins: NDArray[np.int64]
-
-    @property
-    def time(self) -> NDArray[np.int32]:
-        """The column that orders them."""
-        return self.columns[1]
+    times: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.origins)
 
     def part(self, begin: int, end: int) -> Chunk:
         """Some of the rows."""
-        return Chunk(tuple(column[begin:end] for column in self.columns), self.origins[begin:end])
+        columns = tuple(column[begin:end] for column in self.columns)
+        return Chunk(columns, self.origins[begin:end], self.times[begin:end])
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class RowReader(Protocol):
         """Rows that could not be parsed, since the last look."""
 
 
+def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
+    """Rows behind those that moved the stream's clock to `clock`."""
+    return Chunk(columns, origins, stream_times(*columns, clock))
+
+
 class _Recent:
     """The chunks whose rows may still be rejected: those of the second that is being gathered.
 
@@ -87,15 +92,15 @@ class _Recent:
 
     def __init__(self) -> None:
         self._kept: deque[tuple[int, Any]] = deque()
-        self._clock = 0
+        self.clock = 0
 
     def add(self, chunk: Chunk, source: Any) -> None:
         """The newest chunk, and what its rows can be had from."""
-        while self._kept and self._kept[0][0] < self._clock:
+        while self._kept and self._kept[0][0] < self.clock:
             self._kept.popleft()
         if len(chunk):
-            self._clock = int(stream_times(*chunk.columns, self._clock)[-1])
-        self._kept.append((self._clock, source))
+            self.clock = int(chunk.times[-1])
+        self._kept.append((self.clock, source))
 
     def __iter__(self) -> Iterator[Any]:
         return (source for _, source in self._kept)
@@ -149,7 +154,7 @@ class FlatReader:
         numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
         if wrong:
             numbers = np.delete(numbers, bad[:wrong])
-        chunk = Chunk(tuple(columns[:, :good]), numbers)
+        chunk = _chunk(tuple(columns[:, :good]), numbers, self._recent.clock)
         self._recent.add(chunk, (first_line, starts[: lines + 1], text[:used]))
         for line, reason in zip(bad[:wrong].tolist(), reasons[:wrong].tolist(), strict=True):
             row = _as_read(text[starts[line] : starts[line + 1]])
@@ -200,7 +205,7 @@ class ParquetReader:
                 columns = tuple(self._column(batch, name) for name in INPUT_COLUMNS)
                 lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
                 line += batch.num_rows
-                chunk = Chunk(columns, lines)
+                chunk = _chunk(columns, lines, self._recent.clock)
                 self._recent.add(chunk, chunk)
                 yield chunk
         except (OSError, pa.ArrowException) as error:
@@ -256,6 +261,7 @@ def merged(readers: list[RowReader]) -> Iterator[Chunk]:
         yield from readers[0].chunks()
         return
     sources = [_File(number, reader) for number, reader in enumerate(readers)]
+    clock = 0
     while True:
         for source in sources:
             source.refill()
@@ -276,7 +282,9 @@ def merged(readers: list[RowReader]) -> Iterator[Chunk]:
         for source, position in zip(sources, positions, strict=True):
             source.position = int(position)
         if copied:
-            yield Chunk(tuple(columns[:, :copied]), origins[:copied])
+            chunk = _chunk(tuple(columns[:, :copied]), origins[:copied], clock)
+            clock = int(chunk.times[-1])
+            yield chunk
 
 
 class _File:
@@ -289,7 +297,6 @@ class _File:
         self.times = np.empty(0, np.int64)
         self.origins = np.empty(0, np.int64)
         self.position = 0
-        self.clock = 0
         self.ended = False
 
     def refill(self) -> None:
@@ -300,7 +307,6 @@ class _File:
                 self.ended = True
                 return
             self.columns = np.array(chunk.columns)
-            self.times = stream_times(*self.columns, self.clock)
-            self.clock = int(self.times[-1])
+            self.times = chunk.times
             self.origins = chunk.origins + (self.number << FILE_SHIFT)
             self.position = 0

@@ -20,7 +20,7 @@ from linearroad.queries.reading import RowReader, open_input
 from linearroad.queries.sharding import BURST, Worker, digests_in, settled
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
-from linearroad.queries.writing import RejectWriter, answer_writer
+from linearroad.queries.writing import FORMATS, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
@@ -86,6 +86,12 @@ def _check(options: RunOptions) -> None:
         raise xs.InputError(f"rules {options.rules!r} run on one worker")
     if options.answers not in ("write", "digest"):
         raise xs.InputError(f"--answers is write or digest, not {options.answers!r}")
+    if options.form not in FORMATS:
+        raise xs.InputError(f"answers are written as csv or parquet, not {options.form!r}")
+    if options.scheduler not in xs.SCHEDULER_NAMES:
+        known = ", ".join(xs.SCHEDULER_NAMES)
+        raise xs.InputError(f"--scheduler is one of {known}, not {options.scheduler!r}")
+    xs.memory_manager(options.memory)  # says which there are
     if options.expressways is None and options.answers == "write":
         return
     if options.rules != "paper" or options.scheduler != "df":

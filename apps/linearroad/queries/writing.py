@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -15,7 +16,14 @@ from linearroad.queries.operators.text import format_answers
 from linearroad.queries.reading import Reject
 from xstream.errors import InputError
 
-__all__ = ["AnswerWriter", "CsvAnswers", "ParquetAnswers", "RejectWriter", "answer_writer"]
+__all__ = [
+    "FORMATS",
+    "AnswerWriter",
+    "CsvAnswers",
+    "ParquetAnswers",
+    "RejectWriter",
+    "answer_writer",
+]
 
 LONGEST_LINE = 80  # bytes; an answer has at most six numbers
 
@@ -132,15 +140,15 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
+#: The formats that answers are written in.
+FORMATS: dict[str, Callable[[Path], AnswerWriter]] = {"csv": CsvAnswers, "parquet": ParquetAnswers}
+
+
 def answer_writer(directory: Path, form: str, answers: str = "write") -> AnswerWriter:
     """The writer of a format, or none."""
     if answers == "digest":
         return NoAnswers(directory)
-    if form == "csv":
-        return CsvAnswers(directory / "output.csv")
-    if form == "parquet":
-        return ParquetAnswers(directory / "output.parquet")
-    raise InputError(f"answers are written as csv or parquet, not {form!r}")
+    return FORMATS[form](directory / f"output.{form}")
 
 
 class RejectWriter:

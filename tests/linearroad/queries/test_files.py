@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario, scenario
-from xstream.errors import InputError
+from xstream.errors import InputError, XStreamError
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +198,16 @@ def test_a_run_replaces_what_an_earlier_one_left(tmp_path: Path) -> None:
     run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions(form="csv"))
     found = {path.name for path in (tmp_path / "out").iterdir()}
     assert found == {"output.csv", "rejects.csv", "summary.json", "timeline.csv"}
+
+
+@pytest.mark.parametrize("wrong", [{"form": "xml"}, {"scheduler": "best"}, {"memory": "none"}])
+def test_a_refused_run_leaves_the_earlier_answers_alone(tmp_path: Path, wrong: dict) -> None:
+    (tmp_path / "rows.csv").write_text("0,0,1,50,0,1,0,1,6000" + ",-1" * 6 + "\n")
+    run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(XStreamError):
+        run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions(**wrong))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_an_empty_file_has_no_answers(tmp_path: Path) -> None:
