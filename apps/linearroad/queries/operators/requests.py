@@ -50,16 +50,18 @@ def expenditure(time, request, xways, vids_at, vids_count, tolls_at, vids_by, ou
 
 
 @numba.njit
-def travel_together(request, rows, places, sums_at, seconds, toll):
+def travel_together(request, rows, places, answers, sums_at, seconds, toll):
     """Journeys through the history, side by side: while one waits for memory, others go on.
 
-    `rows` are where in `request` each begins, `places` which expressway's sums it goes by.
+    `rows` are where in `request` each begins, `places` which expressway's sums it goes by, and
+    `answers` which row of `seconds` and `toll` it is answered in.
     """
     many = len(rows)
     clock, segment = np.empty(many), np.empty(many, np.int64)
     going, left = np.arange(many), many
     for i in range(many):
-        clock[i], segment[i], toll[i] = request[rows[i] + 7], request[rows[i] + 4], 0
+        clock[i], segment[i] = request[rows[i] + 7], request[rows[i] + 4]
+        toll[answers[i]] = 0
     while left > 0:
         k = 0
         while k < left:
@@ -67,7 +69,7 @@ def travel_together(request, rows, places, sums_at, seconds, toll):
             at = rows[i]
             sinit, send = request[at + 4], request[at + 5]
             if segment[i] == send:
-                seconds[i] = in_seconds(clock[i] - request[at + 7])
+                seconds[answers[i]] = in_seconds(clock[i] - request[at + 7])
                 left -= 1
                 going[k] = going[left]
                 continue
@@ -76,7 +78,7 @@ def travel_together(request, rows, places, sums_at, seconds, toll):
             begin = first_minute(np.int64(request[at + 6]), way)
             minutes, here = one_segment(sums, begin, segment[i], clock[i])
             clock[i] += minutes
-            toll[i] += here
+            toll[answers[i]] += here
             segment[i] += 1 - 2 * way
             k += 1
 
@@ -96,20 +98,20 @@ def travel_time(time, request, known, xways, sums_at, out):
     """
     most = len(request) // REQUEST_WIDTH
     qid, seconds = np.empty(most, np.int32), np.empty(most, np.int32)
-    toll, begins = np.empty(most, np.int64), np.empty(most, np.int64)
-    places = np.empty(most, np.int64)
-    asked = 0  # of them, those whose expressway has a history come first
+    toll, rows = np.empty(most, np.int64), np.empty(most, np.int64)
+    places, answers = np.empty(most, np.int64), np.empty(most, np.int64)
+    asked, journeys = 0, 0
     for at in range(0, len(request), REQUEST_WIDTH):
-        if request[at] == 4 and place_of_xway(xways, request[at + 2]) >= 0:
-            qid[asked], begins[asked] = request[at + 3], at
-            places[asked] = place_of_xway(xways, request[at + 2])
-            asked += 1
-    travel_together(request, begins[:asked], places, sums_at, seconds, toll)
-    for at in range(0, len(request), REQUEST_WIDTH):
-        if request[at] == 4 and place_of_xway(xways, request[at + 2]) < 0:
-            qid[asked], seconds[asked], toll[asked] = request[at + 3], -1, -1
-            if known:
-                seconds[asked] = 3600 * abs(request[at + 5] - request[at + 4])
-                toll[asked] = 0
-            asked += 1
+        if request[at] != 4:
+            continue
+        place = place_of_xway(xways, request[at + 2])
+        qid[asked], seconds[asked], toll[asked] = request[at + 3], -1, -1
+        if place >= 0:
+            rows[journeys], places[journeys], answers[journeys] = at, place, asked
+            journeys += 1
+        elif known:
+            seconds[asked] = 3600 * abs(request[at + 5] - request[at + 4])
+            toll[asked] = 0
+        asked += 1
+    travel_together(request, rows[:journeys], places, answers, sums_at, seconds, toll)
     out.emit_at(0, time, qid[:asked], seconds[:asked], toll[:asked])
