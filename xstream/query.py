@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from xstream.ops.operator import Operator
 from xstream.ops.schema import Schema, SchemaLike, schema
 
 if TYPE_CHECKING:
-    from xstream.run import Run
+    from xstream.run import KernelState, Run
     from xstream.sigseg import MemoryManager
     from xstream.stream import Stream
 
@@ -208,6 +208,7 @@ class Query:
         progress: bool | Callable[[Run], None] = False,
         stop: threading.Event | None = None,
         profile: bool = False,
+        state: Mapping[str, KernelState] | None = None,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -216,6 +217,8 @@ class Query:
         again; None lets everything in that has arrived. Setting `stop` from another thread, or
         Ctrl-C, ends the run with the results so far. With `profile`, every tuple is timed and
         `run.costs` says what each operator made the memory manager do; the run takes longer.
+        `state` is what kernels begin with instead of what they declare, by the operators' names:
+        what `run.state(name)` of an earlier run said.
         """
         from xstream.run import Run
         from xstream.sched import scheduler as scheduler_named
@@ -227,7 +230,8 @@ class Query:
                 f"tuple_burst is a positive number of tuples or None, not {tuple_burst}"
             )
         manager = memory_manager(memory) if isinstance(memory, str) else memory
-        run = Run(self, scheduler_named(scheduler, slice_us), manager, tuple_burst, profile)
+        scheduled = scheduler_named(scheduler, slice_us)
+        run = Run(self, scheduled, manager, tuple_burst, profile, state)
         run.execute(progress=progress, stop=stop)
         return run
 

@@ -6,11 +6,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+
+from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
 from xstream.errors import GraphError, OperatorError, SegmentMemoryError
@@ -18,11 +20,15 @@ from xstream.ops._python import take_error
 from xstream.ops.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
 from xstream.ops.native import NativePlan, describe_tuple, read_slots
+from xstream.ops.schema import Schema
 from xstream.query import Node, Query, SinkRef
 from xstream.sched import Scheduler
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
 
-__all__ = ["Counted", "OperatorCost", "OperatorStats", "Run"]
+__all__ = ["Counted", "KernelState", "OperatorCost", "OperatorStats", "Run"]
+
+#: The arrays that a kernel keeps between calls, by name.
+KernelState = Mapping[str, NDArray[Any]]
 
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
@@ -85,6 +91,7 @@ class Run:
         manager: MemoryManager,
         tuple_burst: int | None,
         profile: bool = False,
+        state: Mapping[str, KernelState] | None = None,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -95,6 +102,7 @@ class Run:
         self._nodes = tuple(query.nodes)
         self._plan = NativePlan(manager)
         self._ops = self._build()
+        self._restore(state or {})
         #: How long the core runs at a stretch before `progress` is told.
         self.look_up_ns = LOOK_UP_NS
         if profile and lib.xs_plan_profile(self._plan.handle):
@@ -118,6 +126,23 @@ class Run:
         if status:
             raise SegmentMemoryError("no memory is left for the query")
         return ops
+
+    def _restore(self, state: Mapping[str, KernelState]) -> None:
+        """Kernels begin with what they are given; one operator's arrays are held at a time."""
+        unknown = set(state) - {node.name for node in self._nodes}
+        if unknown:
+            raise GraphError(f"state is given for {min(unknown)!r}, which is no operator")
+        for node in self._nodes:
+            if node.name in state:
+                operator, inputs = self._kernel(node)
+                operator.write_state(self._ops[node.id], inputs, state[node.name])
+
+    def _kernel(self, node: Node) -> tuple[KernelApply, Schema]:
+        """A node's kernel and what comes in; an error where it is none."""
+        edge = node.inputs[0] if node.inputs else None
+        if not isinstance(node.operator, KernelApply) or edge is None:
+            raise GraphError(f"{node.name} is not a kernel: it keeps no state that can be had")
+        return node.operator, self.query.schema_of(edge)
 
     # -- running -----------------------------------------------------------------------------
 
@@ -225,6 +250,29 @@ class Run:
     def stats(self) -> dict[str, OperatorStats]:
         """Per operator, by name: tuples, samples, own time, queue peaks."""
         return {node.name: self._stats(node) for node in self._nodes}
+
+    def state(self, name: str) -> dict[str, NDArray[Any]]:
+        """A copy of what a kernel keeps between calls; `query.run(state=...)` goes on from it.
+
+        >>> import numpy as np, xstream as xs
+        >>> @xs.kernel(state=np.zeros(1))
+        ... def running(window, state):
+        ...     state[0] += window.sum()
+        ...     return state[0]
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.ones(8), rate_hz=1.0, window=4))
+        >>> out = src.map(running, name="total").collect()
+        >>> first = q.run()
+        >>> first[out], first.state("total")
+        ([4.0, 8.0], {'state': array([8.])})
+        >>> q.run(state={"total": first.state("total")})[out]
+        [12.0, 16.0]
+        """
+        node = next((node for node in self._nodes if node.name == name), None)
+        if node is None:
+            raise GraphError(f"no operator is called {name!r}")
+        operator, inputs = self._kernel(node)
+        return operator.read_state(self._ops[node.id], inputs)
 
     @property
     def costs(self) -> dict[str, OperatorCost]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
 from xstream.errors import KernelError, SegmentMemoryError
@@ -87,11 +88,40 @@ class KernelApply(Operator):
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
         self._fill_arguments(plan, op, code, inputs[0])
+        self._set_states(op, states)
+        return op
+
+    def _set_states(self, op: Any, states: Iterable[NDArray[Any]]) -> None:
         for k, state in enumerate(states):
             image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
             if lib.xs_kernel_state(op, k, len(state), state.itemsize, image):
                 raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
-        return op
+
+    def read_state(self, op: Any, inputs: Schema) -> dict[str, NDArray[Any]]:
+        """A copy of what the kernel keeps between calls, by name."""
+        code = self.compiled(inputs)
+        frame, found = lib.xs_kernel_frame(op), {}
+        for k, (name, declared) in enumerate(_named_states(code.kernel)):
+            address, length = (frame[code.states_at + 2 * k + i] for i in range(2))
+            memory = ffi.buffer(ffi.cast("char *", address), length * declared.itemsize)
+            found[name] = np.frombuffer(memory, declared.dtype).copy()
+        return found
+
+    def write_state(self, op: Any, inputs: Schema, state: Mapping[str, NDArray[Any]]) -> None:
+        """Put something else in place of what the kernel keeps between calls."""
+        declared = dict(_named_states(self.compiled(inputs).kernel))
+        if set(state) != set(declared):
+            raise KernelError(
+                f"{self.label} keeps {', '.join(declared) or 'no state'}, and is given "
+                f"{', '.join(state) or 'nothing'}"
+            )
+        for name, array in state.items():
+            if array.dtype != declared[name].dtype or array.ndim != 1:
+                raise KernelError(
+                    f"{self.label}: state {name!r} is one row of {declared[name].dtype}, not "
+                    f"{array.ndim} dimensions of {array.dtype}"
+                )
+        self._set_states(op, (state[name] for name in declared))
 
     def _fill_arguments(
         self, plan: NativePlan, op: Any, code: CompiledKernel, inputs: Schema
@@ -110,6 +140,11 @@ class KernelApply(Operator):
                 else:
                     frame[at] = int(value)
                 at += 1
+
+
+def _named_states(kernel: Kernel) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays that a kernel declares; one without a name is called `state`."""
+    return zip(kernel.state_names or ("state",) * len(kernel.states), kernel.states, strict=True)
 
 
 def raised_by(op: Any) -> BaseException | None:

@@ -1,12 +1,18 @@
 /* Compiled kernels: the core fills a frame, calls a function pointer, and passes on what comes out.
  * Nothing here knows numba; xstream/ops/_adapter.py writes the other side of the frame. */
+#include <sys/mman.h>
+
 #include "engine.h"
+
+enum { OWN_PAGES = 1 << 17 }; /* bytes from which a state array has pages of its own */
 
 /* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
 typedef struct xs_state {
     struct xs_kernel *kernel;
     struct xs_state *outgrown; /* in the kernel's list of those to be freed after the call */
     int64_t k, length, itemsize, capacity;
+    int64_t mapped; /* bytes of pages of its own; 0: on the heap */
+    int64_t padding; /* so that what follows is aligned to 16 bytes */
     int64_t mark; /* XS_STATE_MARK */
     void *(*grow)(void *data, int64_t length);
 } xs_state;
@@ -35,6 +41,27 @@ static xs_state *kernel_state(const xs_kernel *kernel, int32_t k)
 {
     void *data = (void *)kernel->frame[kernel->states_at + 2 * k];
     return data ? state_of(data) : NULL;
+}
+
+/* Room for `capacity` items, all zero. What is large has pages of its own: those that nobody has
+ * written to take no memory, and what is outgrown goes back to the system at once, whole. */
+static xs_state *state_new(int64_t capacity, int64_t itemsize)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow(capacity, itemsize, &bytes) || bytes > INT64_MAX / 4) return NULL;
+    bytes += (int64_t)sizeof(xs_state);
+    if (bytes < OWN_PAGES) return calloc(1, (size_t)bytes);
+    xs_state *state = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (state == MAP_FAILED) return NULL;
+    state->mapped = bytes;
+    return state;
+}
+
+static void state_free(xs_state *state)
+{
+    if (state && state->mapped) munmap(state, (size_t)state->mapped);
+    else free(state);
 }
 
 /* -- what kernels call --------------------------------------------------------------------- */
@@ -99,13 +126,12 @@ void *xs_state_grow(void *data, int64_t length)
     xs_state *state = kernel_state(kernel, k);
     if (length > state->capacity) {
         int64_t capacity = length > 2 * state->capacity ? length : 2 * state->capacity;
-        int64_t bytes;
-        if (__builtin_mul_overflow(capacity, state->itemsize, &bytes) || bytes > INT64_MAX / 4)
-            return NULL;
-        xs_state *grown = calloc(1, sizeof *grown + (size_t)bytes);
+        xs_state *grown = state_new(capacity, state->itemsize);
         if (!grown) return NULL;
+        int64_t mapped = grown->mapped;
         memcpy(grown, state, sizeof *state + (size_t)(state->length * state->itemsize));
         grown->capacity = capacity;
+        grown->mapped = mapped;
         state->outgrown = kernel->outgrown;
         kernel->outgrown = state;
         state = grown;
@@ -120,7 +146,7 @@ static void free_outgrown(xs_kernel *kernel)
 {
     while (kernel->outgrown) {
         xs_state *next = kernel->outgrown->outgrown;
-        free(kernel->outgrown);
+        state_free(kernel->outgrown);
         kernel->outgrown = next;
     }
 }
@@ -220,7 +246,7 @@ static int32_t kernel_finish(xs_op *op)
 static void kernel_destroy(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    for (int32_t k = 0; k < kernel->states; k++) free(kernel_state(kernel, k));
+    for (int32_t k = 0; k < kernel->states; k++) state_free(kernel_state(kernel, k));
     free_outgrown(kernel);
     for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
@@ -272,12 +298,14 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    size_t size = (size_t)(length * itemsize);
-    xs_state *state = malloc(sizeof *state + size);
+    xs_state *state = state_new(length, itemsize);
     if (!state) return XS_FAILED;
+    int64_t mapped = state->mapped;
     *state = (xs_state){.kernel = kernel, .k = k, .length = length, .itemsize = itemsize,
-                        .capacity = length, .mark = XS_STATE_MARK, .grow = xs_state_grow};
-    memcpy(state + 1, bytes, size);
+                        .capacity = length, .mapped = mapped, .mark = XS_STATE_MARK,
+                        .grow = xs_state_grow};
+    memcpy(state + 1, bytes, (size_t)(length * itemsize));
+    state_free(kernel_state(kernel, k)); /* of what is replaced */
     kernel->frame[kernel->states_at + 2 * k] = (int64_t)(state + 1);
     kernel->frame[kernel->states_at + 2 * k + 1] = length;
     return XS_OK;
