@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from xstream.ops.kernel import Kernel, kernel
     from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
     from xstream.query import Query
-    from xstream.run import OperatorCost, OperatorStats, Run
+    from xstream.run import KernelState, OperatorCost, OperatorStats, Run
     from xstream.sched import SCHEDULER_NAMES
     from xstream.sigseg import (
         MANAGER_NAMES,
@@ -76,6 +76,7 @@ _LAZY = {
     "Segment": "xstream.ops.schema",
     "schema": "xstream.ops.schema",
     "Query": "xstream.query",
+    "KernelState": "xstream.run",
     "OperatorCost": "xstream.run",
     "OperatorStats": "xstream.run",
     "Run": "xstream.run",
@@ -91,6 +92,7 @@ __all__ = [
     "InputError",
     "Kernel",
     "KernelError",
+    "KernelState",
     "ManagerError",
     "MemoryManager",
     "MemoryStats",

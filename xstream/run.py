@@ -100,6 +100,7 @@ class Run:
         self.wall_seconds = 0.0
         self._stopped_at = 0.0
         self._nodes = tuple(query.nodes)
+        self._named = {node.name: node for node in self._nodes}
         self._plan = NativePlan(manager)
         self._ops = self._build()
         self._restore(state or {})
@@ -129,13 +130,13 @@ class Run:
 
     def _restore(self, state: Mapping[str, KernelState]) -> None:
         """Kernels begin with what they are given; one operator's arrays are held at a time."""
-        unknown = set(state) - {node.name for node in self._nodes}
+        unknown = set(state) - set(self._named)
         if unknown:
             raise GraphError(f"state is given for {min(unknown)!r}, which is no operator")
-        for node in self._nodes:
-            if node.name in state:
-                operator, inputs = self._kernel(node)
-                operator.write_state(self._ops[node.id], inputs, state[node.name])
+        for name in state:
+            node = self._named[name]
+            operator, inputs = self._kernel(node)
+            operator.write_state(self._ops[node.id], inputs, state[name])
 
     def _kernel(self, node: Node) -> tuple[KernelApply, Schema]:
         """A node's kernel and what comes in; an error where it is none."""
@@ -268,9 +269,9 @@ class Run:
         >>> q.run(state={"total": first.state("total")})[out]
         [12.0, 16.0]
         """
-        node = next((node for node in self._nodes if node.name == name), None)
-        if node is None:
+        if name not in self._named:
             raise GraphError(f"no operator is called {name!r}")
+        node = self._named[name]
         operator, inputs = self._kernel(node)
         return operator.read_state(self._ops[node.id], inputs)
 

@@ -111,10 +111,12 @@ typedef struct xs_scheduler {
 
 int64_t engine_now_ns(void);
 
-/* One in so many choices is timed, so that busy times cost next to nothing. */
+/* One in so many choices is timed, so that busy times cost next to nothing; more of those that take
+ * long, of which there are few. */
 static inline void plan_sample_timing(xs_plan *plan)
 {
-    plan->timed = (plan->choices++ & 63) == 0 || plan->profiled;
+    int64_t every = plan->look_every == 1 ? 8 : 64;
+    plan->timed = (plan->choices++ & (every - 1)) == 0 || plan->profiled;
     plan->slow_pass = plan->timed || plan->copies || plan->spilled;
 }
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.queries.copying import Copy
+from linearroad.queries.comparing import Digests
+from linearroad.queries.delays import TYPES, Delays
 from linearroad.queries.feeding import Clock
 from linearroad.queries.network import Network
 from linearroad.queries.operators.answers import answers, as_scheduled
-from linearroad.queries.operators.digests import unshifted
 from linearroad.queries.writing import AnswerWriter
 
-__all__ = ["TYPES", "AnswerSink", "RunResult", "join_answers"]
+__all__ = ["AnswerSink", "RunResult", "join_answers"]
 
 BATCH = 1 << 17  # answers that are written at once, at full speed
-LIMITS_S = {0: 5, 1: 5, 2: 5, 3: 10, 4: 30}
-TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 
 
 @dataclass
@@ -37,8 +36,18 @@ class RunResult:
     stream_seconds: int = 0
     interrupted: bool = False
     response_s: dict[str, dict[str, float]] = field(default_factory=dict)
-    #: For each part (a file's original or copy), a digest of each kind of its answers.
-    digests: list[list[str]] = field(default_factory=list)
+    #: By expressway, minute and kind of answer, as the original's would be; None: not asked for.
+    digests: Digests | None = None
+    #: How many digests of copies are not those of their originals, and the first in words.
+    copies_differ: int = 0
+    first_differences: list[str] = field(default_factory=list)
+    #: Nanoseconds of a core that a report takes, by stage.
+    stage_ns: dict[str, float] = field(default_factory=dict)
+    #: The first second whose answers were late, in words.
+    first_late: str | None = None
+    #: The second whose answers took longest, and how long in stream seconds.
+    worst_second: int = -1
+    worst_delay_s: float = 0.0
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
 
@@ -48,46 +57,6 @@ class RunResult:
         return self.reports / self.wall_seconds if self.wall_seconds else 0.0
 
 
-class Delays:
-    """How long answers took, in stream milliseconds: as many of each delay and kind."""
-
-    def __init__(self) -> None:
-        self._noted: dict[int, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {
-            kind: [] for kind in range(len(TYPES))
-        }
-
-    def note(self, kind: int, delays_ms: NDArray[np.int64]) -> None:
-        """Some answers of a kind."""
-        if len(delays_ms):
-            self._noted[kind].append(np.unique_counts(delays_ms))
-
-    def note_many(self, kind: int, delay_ms: int, count: int) -> None:
-        """Answers of a kind that took equally long."""
-        if count:
-            self._noted[kind].append((np.array([delay_ms]), np.array([count])))
-
-    def by_type(self) -> dict[str, dict[str, float]]:
-        """Percentiles, the worst, the limit and how many were later, of each type that came."""
-        found = {}
-        for kind, parts in self._noted.items():
-            if not parts:
-                continue
-            delays, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-            order = np.argsort(delays)
-            delays, upto = delays[order], np.cumsum(counts[order])
-            p50, p99 = (
-                float(delays[np.searchsorted(upto, share * upto[-1])]) / 1000
-                for share in (0.5, 0.99)
-            )
-            within = np.searchsorted(delays, 1000 * LIMITS_S[kind], side="right")
-            found[TYPES[kind]] = {
-                "p50": p50, "p99": p99, "worst": float(delays[-1]) / 1000,
-                "limit": LIMITS_S[kind],
-                "late": int(upto[-1] - (upto[within - 1] if within else 0)),
-            }  # fmt: skip
-        return found
-
-
 class AnswerSink:
     """Takes the answers to the writer and keeps the figures of the run."""
 
@@ -95,6 +64,7 @@ class AnswerSink:
         self.writer, self.clock = writer, clock
         self.result = RunResult()
         self.delays = Delays()
+        self._telling = threading.Lock()
 
     def end(self, columns: xs.Stream) -> None:
         """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
@@ -118,22 +88,29 @@ class AnswerSink:
             self.result.unanswerable += int((value[kind == 4] == -1).sum())
         self.result.stream_seconds = int(times[-1])
         if self.clock.speed is not None:
-            delay = emit - 1000 * times.astype(np.int64)
+            seconds = times.astype(np.int64)
             for number in range(len(TYPES)):
-                self.delays.note(number, delay[kind == number])
+                here = kind == number
+                self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
-    def take_digests(self, sums: NDArray[np.int64], parts: list[Copy]) -> None:
-        """The digests of all parts (one a row), and whose copy each of them is."""
-        for own, copy in zip(sums, parts, strict=True):
-            kinds = unshifted(own, copy.vid_by, copy.qid_by)
-            for name, kind in zip(TYPES, kinds, strict=True):
-                self.result.answers[name] += kind[0]
-            self.result.digests.append(["-".join(f"{n:x}" for n in kind) for kind in kinds])
+    def take_told(self, second: int, told: NDArray[np.int64]) -> None:
+        """So many answers of each kind up to a second, which are not kept; from any thread."""
+        delay_ms = self.clock.emit_ms(second) - 1000 * second
+        with self._telling:
+            self.result.stream_seconds = max(self.result.stream_seconds, second)
+            for name, count in zip(TYPES, told.tolist(), strict=True):
+                self.result.answers[name] += count
+        if self.clock.speed is not None:
+            for kind, count in enumerate(told.tolist()):
+                self.delays.note_many(kind, second, delay_ms, count)
 
     def close(self) -> None:
         """Everything on disk, and the figures complete."""
         self.writer.close()
         self.result.response_s = self.delays.by_type()
+        late = self.delays.first_late
+        self.result.first_late = late.sentence() if late is not None else None
+        self.result.worst_second, self.result.worst_delay_s = self.delays.worst
 
 
 def join_answers(network: Network, clock: Clock) -> xs.Stream:

@@ -56,6 +56,12 @@ def run_command(
     answers: Annotated[
         str, typer.Option(help="write, or digest: count and digest them only.")
     ] = "write",
+    keep_state: Annotated[
+        Path | None, typer.Option(help="Keep the state at the end of --minutes in a directory.")
+    ] = None,
+    from_state: Annotated[
+        Path | None, typer.Option(help="Go on from a state that was kept.")
+    ] = None,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
     memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
@@ -73,8 +79,9 @@ def run_command(
     if input is None or out is None:
         raise InputError("--input and --out are needed")
     options = RunOptions(
-        rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers
-    )
+        rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers,
+        keep_state, from_state,
+    )  # fmt: skip
     known = load_history(history, tolls, segment_history)
     live = _Live() if not json else None
     result = run(input, out, known, options, live)

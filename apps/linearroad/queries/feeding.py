@@ -30,14 +30,15 @@ class Clock:
     early: no more seconds begin, and nobody waits for one.
     """
 
-    def __init__(self, speed: float | None) -> None:
+    def __init__(self, speed: float | None, begin_s: int = 0) -> None:
         self.speed = speed
+        self.begin_s = begin_s  # the second of the stream that it starts with
         self.stop = threading.Event()
         self._starting = threading.Lock()
         self._began: float | None = None
 
     def start(self) -> None:
-        """Second 0 of the stream is now, unless it has been."""
+        """The first second of the stream is now, unless it has been."""
         with self._starting:
             if self._began is None:
                 self._began = time.perf_counter()
@@ -50,7 +51,7 @@ class Clock:
         """Wait for a second of the stream; how late it is, in stream seconds."""
         if self.speed is None:
             return 0.0
-        late = self.wall_seconds() - second / self.speed
+        late = self.wall_seconds() - (second - self.begin_s) / self.speed
         if late < 0:
             self.stop.wait(-late)
         return late * self.speed
@@ -59,7 +60,7 @@ class Clock:
         """When the answers of a second leave the engine, in stream milliseconds."""
         if self.speed is None:
             return 1000 * second
-        return int(1000 * self.wall_seconds() * self.speed)
+        return int(1000 * (self.begin_s + self.wall_seconds() * self.speed))
 
 
 class Convoy:
@@ -72,16 +73,27 @@ class Convoy:
     def __init__(self, clock: Clock) -> None:
         self.slack_s = SLACK_S if clock.speed is None else 0
         self._due: list[int] = []
+        self._told: list[int] = []
 
     def join(self) -> int:
         """A feed's place in the convoy."""
         self._due.append(-1)
+        self._told.append(-1)
         return len(self._due) - 1
 
     def may_go(self, place: int, second: int) -> bool:
         """Whether a feed whose next rows are of `second` may give them now."""
         self._due[place] = second
         return second <= min(self._due) + self.slack_s
+
+    def tell(self, place: int, upto: int) -> None:
+        """With what a feed gives next, all its seconds up to this one have gone into the engine."""
+        self._told[place] = upto
+
+    @property
+    def told(self) -> int:
+        """The second up to which all feeds have given everything."""
+        return min(self._told)
 
     def leave(self, place: int) -> None:
         """Nobody waits for this feed any more."""
@@ -137,27 +149,32 @@ class RowFeed:
         convoy: Convoy,
         backlog: Backlog,
         manager: xs.MemoryManager,
+        number: int = 0,
     ) -> None:
         self.readers, self.rejects, self.clock = readers, rejects, clock
+        self.number = number  # of the file among those of the input
         self.manager = manager  # of the engine that it feeds: rows are copied once
         self.limit = FOR_EVER if minutes is None else 60 * minutes
         self.convoy, self.place, self.backlog = convoy, convoy.join(), backlog
         #: Told, in a paced stream, up to which second nothing more will come.
         self.on_nothing_until: Callable[[int], None] | None = None
         self.rows = 0
+        self.second = -1  # of the stream, that was given last
         self.implausible = 0
         self.lag_s = self.worst_lag_s = 0.0
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`network.RAW`). A stream that is stopped ends with its last whole second."""
-        rows = merged(self.readers)
+        rows = _since(merged(self.readers, self.clock.begin_s), self.clock.begin_s)
         paced = self.clock.speed is not None
         chunks = _primed(_by_second(rows) if paced else _by_chunk(rows))
         nothing = self._tuple(_NO_ROWS, False)
         self.clock.start()
         for second, chunk, whole in chunks:
-            if paced and self.on_nothing_until is not None:
-                self.on_nothing_until(second - 1)
+            if paced:
+                self.convoy.tell(self.place, second - 1)
+                if self.on_nothing_until is not None:
+                    self.on_nothing_until(second - 1)
             while not self.convoy.may_go(self.place, second):
                 yield nothing
             if second < self.limit:
@@ -167,8 +184,13 @@ class RowFeed:
                 return
             if second >= self.limit:
                 break
-            yield self._tuple(chunk if paced else _before(chunk, self.limit), whole)
+            if not paced:
+                chunk = _before(chunk, self.limit)
+            # What is not known to be whole stays open in the engine until more rows come.
+            self.convoy.tell(self.place, int(chunk.times[-1]) - (not whole))
+            yield self._tuple(chunk, whole)
         self.convoy.leave(self.place)
+        self.convoy.tell(self.place, FOR_EVER)
         yield self._tuple(_NO_ROWS, True)
 
     def _wait(self, second: int) -> None:
@@ -183,6 +205,8 @@ class RowFeed:
                 if self.rejects is not None:
                     self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
+        if len(chunk):
+            self.second = int(chunk.times[-1])
         return raw_rows(chunk, whole, self.manager)
 
     def take_rejects(self, rejects: xs.SigSeg) -> None:
@@ -233,6 +257,15 @@ def _before(chunk: Chunk, limit: int) -> Chunk:
     if chunk.times[-1] < limit:
         return chunk
     return chunk.part(0, int(np.searchsorted(chunk.times, limit)))
+
+
+def _since(chunks: Iterator[Chunk], begin_s: int) -> Iterator[Chunk]:
+    """The rows from a second on."""
+    for chunk in chunks:
+        if chunk.times[0] >= begin_s:
+            yield chunk
+        elif chunk.times[-1] >= begin_s:
+            yield chunk.part(int(np.searchsorted(chunk.times, begin_s)), len(chunk))
 
 
 def _by_second(chunks: Iterator[Chunk]) -> Iterator[_Timed]:

@@ -38,19 +38,15 @@ class History:
             bool(stores),
         )
 
-    def copied(self, xways_by: list[int], vids_by: list[int]) -> History:
-        """The same past for copies of the expressways; the arrays are shared."""
-        if xways_by == [0]:
+    def copied(self, xway_by: int, vid_by: int) -> History:
+        """The same past for a copy of the expressways; the arrays are shared."""
+        if not xway_by:
             return self
         return History(
-            {x + by: table for by in xways_by for x, table in self.tolls.items()},
-            {x + by: table for by in xways_by for x, table in self.sums.items()},
+            {xway + xway_by: table for xway, table in self.tolls.items()},
+            {xway + xway_by: table for xway, table in self.sums.items()},
             self.knows_segments,
-            {
-                x + by: vid_by
-                for by, vid_by in zip(xways_by, vids_by, strict=True)
-                for x in self.tolls
-            },
+            {xway + xway_by: vid_by for xway in self.tolls},
         )
 
     def expenditure_tables(self) -> tuple[NDArray[Any], ...]:

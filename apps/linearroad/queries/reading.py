@@ -67,8 +67,11 @@ class RowReader(Protocol):
 
     name: str
 
-    def chunks(self) -> Iterator[Chunk]:
-        """The rows in the order of the file; their origins are lines."""
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        """The rows in the order of the file; their origins are lines.
+
+        Rows before second `begin_s` may be left out where that is quicker.
+        """
 
     def row(self, line: int) -> str:
         """A row as it stands in the file; quick for those that were read last."""
@@ -124,7 +127,7 @@ class FlatReader:
         stream: BinaryIO = pa.input_stream(self.path, compression=compression)
         return stream
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         rest, first_line = b"", 1
         try:
             with self._open() as file:
@@ -197,10 +200,14 @@ class ParquetReader:
             raise InputError(f"{path} has no column {missing[0]!r}")
         self._recent = _Recent()
 
-    def chunks(self) -> Iterator[Chunk]:
-        line = 1
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        skipped = self._groups_before(begin_s)
+        line = 1 + sum(self._file.metadata.row_group(g).num_rows for g in range(skipped))
         try:
-            batches = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
+            batches = self._file.iter_batches(
+                ROWS, range(skipped, self._file.num_row_groups), list(INPUT_COLUMNS),
+                use_threads=False,
+            )  # fmt: skip
             for batch in batches:
                 columns = tuple(self._column(batch, name) for name in INPUT_COLUMNS)
                 lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
@@ -210,6 +217,15 @@ class ParquetReader:
                 yield chunk
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def _groups_before(self, begin_s: int) -> int:
+        """How many row groups at the start of the file say that they end before a second."""
+        place = self._file.schema_arrow.names.index("time")
+        for group in range(self._file.num_row_groups):
+            known = self._file.metadata.row_group(group).column(place).statistics
+            if known is None or not known.has_min_max or known.max >= begin_s:
+                return group
+        return int(self._file.num_row_groups)
 
     def _column(self, batch: Any, name: str) -> NDArray[np.int32]:
         """Arrow's own memory where it is what is wanted, int32 without nulls."""
@@ -255,10 +271,10 @@ def _reader(path: Path) -> RowReader:
     return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)
 
 
-def merged(readers: list[RowReader]) -> Iterator[Chunk]:
+def merged(readers: list[RowReader], begin_s: int = 0) -> Iterator[Chunk]:
     """All rows in the order of Time; within a second in the order of the files."""
     if len(readers) == 1:
-        yield from readers[0].chunks()
+        yield from readers[0].chunks(begin_s)
         return
     sources = [_File(number, reader) for number, reader in enumerate(readers)]
     clock = 0

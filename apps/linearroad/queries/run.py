@@ -5,24 +5,33 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 import xstream as xs
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
+from linearroad.queries.comparing import differences, write_digests
 from linearroad.queries.copying import ORIGINAL, Copy, copies_of
+from linearroad.queries.digesting import DigestingWorker
 from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
 from linearroad.queries.history import History
+from linearroad.queries.keeping import keep_state, read_state
 from linearroad.queries.network import RAW, RULES, build
+from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS
 from linearroad.queries.reading import RowReader, open_input
-from linearroad.queries.sharding import BURST, Worker, digests_in, settled
+from linearroad.queries.sharding import BURST, HandingWorker, Worker, settled
+from linearroad.queries.stages import stage_nanoseconds
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline
 from linearroad.queries.writing import FORMATS, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
+
+LOOK_EVERY_S = 0.05  # at workers that need nothing of this thread
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -53,29 +62,50 @@ def run(
     _check(options)
     copies = copies_of(source, options.expressways)
     files = len(open_input(source))
-    workers = min(options.workers, len(copies) if len(copies) > 1 else files)
-    history = history.copied([copy.xway_by for copy in copies], [copy.vid_by for copy in copies])
+    kept = None if options.from_state is None else read_state(options.from_state, source)
+    workers = _workers(options, len(copies), files)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for earlier in ("output.csv", "output.parquet", "summary.json"):
+        for earlier in ("output.csv", "output.parquet", "digests.parquet", "summary.json"):
             (out / earlier).unlink(missing_ok=True)  # of a run that this one replaces
         rejects = RejectWriter(out / "rejects.csv", files > 1)
-        clock = Clock(options.speed)
+        clock = Clock(options.speed, 60 * kept.minute if kept is not None else 0)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
             taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
-            query = xs.Query("linear road")
-            if options.rules != "paper" or (files == len(copies) == 1 and taker.writer.keeps):
-                shares = [_Share([_feed(open_input(source), rejects, clock, options)], copies)]
-                _end_in_output(query, shares[0].feeds[0], history, taker, options)
+            look = _Look(taker.result, timeline, progress)
+            if options.answers == "digest":
+                shares = _divide(source, copies, workers, rejects, clock, options)
+                engines = [
+                    DigestingWorker(
+                        share.feeds, share.copies, history, options, taker.take_told,
+                        None if kept is None else kept.of_copies(share.copies),
+                    )
+                    for share in shares
+                ]  # fmt: skip
+                _digest(engines, taker, look)
+                _keep(source, out, engines, taker.result, options)
+            elif options.rules != "paper" or files == len(copies) == 1:
+                feed = _feed(open_input(source), rejects, clock, options)
+                _answer_whole(feed, history, taker, look, options)
             else:
                 shares = _divide(source, copies, workers, rejects, clock, options)
-                _gather(query, shares, history, taker, options)
-            _execute(query, shares, taker, timeline, options, progress)
+                _answer(
+                    [HandingWorker(s.feeds, s.copies, history, options) for s in shares],
+                    taker, look, options,
+                )  # fmt: skip
         taker.result.rejects = dict(sorted(rejects.by_reason.items()))
         write_summary(out / "summary.json", taker.result, options, workers, files)
         return taker.result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _workers(options: RunOptions, copies: int, files: int) -> int:
+    """How many engines there is work for: copies are divided, or else files.
+
+    Digests need all files of a copy in one engine, where its accounts are.
+    """
+    return min(options.workers, copies if copies > 1 or options.answers == "digest" else files)
 
 
 def _check(options: RunOptions) -> None:
@@ -92,24 +122,22 @@ def _check(options: RunOptions) -> None:
         known = ", ".join(xs.SCHEDULER_NAMES)
         raise xs.InputError(f"--scheduler is one of {known}, not {options.scheduler!r}")
     xs.memory_manager(options.memory)  # says which there are
+    if options.answers != "digest" and (options.keep_state or options.from_state):
+        raise xs.InputError("a state is kept and gone on from with --answers digest")
+    if options.keep_state and (options.expressways or options.minutes is None):
+        raise xs.InputError("a state is kept with --minutes, and without --expressways")
     if options.expressways is None and options.answers == "write":
         return
     if options.rules != "paper" or options.scheduler != "df":
         raise xs.InputError("copies of expressways and digests need rules paper and scheduler df")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Share:
     """What one worker works on: some files, and which copies of them."""
 
     feeds: list[RowFeed]
     copies: list[Copy]
-    worker: Worker | None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows that have been given to the engine, copies included."""
-        return len(self.copies) * sum(feed.rows for feed in self.feeds)
 
 
 def _feed(
@@ -127,66 +155,90 @@ def _divide(
     shares = []
     for number in range(workers):
         own = copies if len(copies) == 1 else copies[number::workers]
-        readers = open_input(source)
+        readers = list(enumerate(open_input(source)))
         if len(copies) == 1:
             readers = readers[number::workers]
         common = (options.minutes, Convoy(clock), Backlog(), xs.memory_manager(options.memory))
         told = rejects if own[0] == ORIGINAL else None  # once is enough
-        feeds = [RowFeed([reader], told, clock, *common) for reader in readers]
+        feeds = [RowFeed([reader], told, clock, *common, file) for file, reader in readers]
         shares.append(_Share(feeds, own))
     return shares
 
 
-def _end_in_output(
-    query: xs.Query, feed: RowFeed, history: History, taker: AnswerSink, options: RunOptions
+class _Look:
+    """Now and then: where the run is, for the timeline and whoever watches."""
+
+    def __init__(
+        self, result: RunResult, timeline: Timeline, progress: Callable[[RunResult], None] | None
+    ) -> None:
+        self.result, self._timeline, self._progress = result, timeline, progress
+        self.feeds: list[RowFeed] = []
+        self.workers: list[Worker] = []
+
+    def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
+        result = self.result
+        result.rows = sum(worker.rows for worker in self.workers) or self.feeds[0].rows
+        result.lag_s = max(feed.lag_s for feed in self.feeds)
+        result.worst_lag_s = max(feed.worst_lag_s for feed in self.feeds)
+        self._timeline.note(result, last)
+        if self._progress is not None:
+            self._progress(result)
+
+
+def _answer_whole(
+    feed: RowFeed, history: History, taker: AnswerSink, look: _Look, options: RunOptions
 ) -> None:
     """The whole query in one engine."""
+    query = xs.Query("linear road")
     rows = query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
     network = build(rows, history, options.rules)
     feed.end_rejects_in_sinks(network.rejects)
     taker.end(join_answers(network, taker.clock))
+    look.feeds = [feed]
+    with _running([], taker, look):
+        done = query.run(options.scheduler, feed.manager, BURST, progress=look)
+    # Second reports are rejected before.
+    taker.result.reports = done.stats["segment statistics"].samples
 
 
-def _gather(
-    query: xs.Query, shares: list[_Share], history: History, taker: AnswerSink, options: RunOptions
+def _answer(
+    workers: list[HandingWorker], taker: AnswerSink, look: _Look, options: RunOptions
 ) -> None:
-    """A worker for each share, and what all of them hand over."""
-    first = 0
-    workers = []
-    for share in shares:
-        share.worker = Worker(share.feeds, share.copies, history, options, first)
-        workers.append(share.worker)
-        first += len(share.feeds) * len(share.copies)
-    if options.answers == "digest":
-        digests_in(query, workers, taker)
-    else:
-        taker.end(settled(query, workers, taker.clock))
+    """A part of the query for each file; what all of them hand over is put together."""
+    query = xs.Query("linear road")
+    taker.end(settled(query, workers, taker.clock))
+    with _running(workers, taker, look):
+        query.run(options.scheduler, options.memory, BURST, progress=look)
 
 
-def _execute(
-    query: xs.Query, shares: list[_Share], taker: AnswerSink, timeline: Timeline,
-    options: RunOptions, progress: Callable[[RunResult], None] | None,
-) -> None:  # fmt: skip
+def _digest(workers: list[DigestingWorker], taker: AnswerSink, look: _Look) -> None:
+    """Every worker by itself; this thread only watches."""
+    with _running(workers, taker, look):
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(LOOK_EVERY_S)
+                look()
+        for worker in workers:
+            if worker.error is not None:
+                raise worker.error
+    runs = [worker.done for worker in workers if worker.done is not None]
+    taker.result.stage_ns = stage_nanoseconds(runs, taker.result.reports)
+    taker.result.unanswerable = sum(worker.unanswerable for worker in workers)
+
+
+@contextmanager
+def _running(workers: Sequence[Worker], taker: AnswerSink, look: _Look) -> Iterator[None]:
+    """Workers start, whatever else runs inside, and all has ended in the end."""
     result = taker.result
-    feeds = [feed for share in shares for feed in share.feeds]
-    workers = [share.worker for share in shares if share.worker is not None]
-
-    def look(_: xs.Run | None, last: bool = False) -> None:
-        result.rows = sum(share.rows for share in shares)
-        result.lag_s = max(feed.lag_s for feed in feeds)
-        result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
-        timeline.note(result, last)
-        if progress is not None:
-            progress(result)
-
+    look.workers = list(workers)
+    look.feeds = look.feeds or [feed for worker in workers for feed in worker.feeds]
     gc.collect()
     gc.freeze()  # what was loaded and compiled is not looked through again and again
     for worker in workers:
         worker.start()
     try:
         with _interruptible(taker.clock.stop):
-            manager = feeds[0].manager if not workers else options.memory
-            done = query.run(options.scheduler, manager, BURST, progress=look)
+            yield
         result.interrupted = taker.clock.stop.is_set()
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
@@ -200,13 +252,30 @@ def _execute(
         taker.close()
         result.wall_seconds = taker.clock.wall_seconds()
         gc.unfreeze()
-    look(None, last=True)
-    if workers:
-        result.reports = sum(worker.reports for worker in workers)
-    else:  # second reports are rejected before
-        result.reports = done.stats["segment statistics"].samples
-    result.implausible_speeds = sum(feed.implausible for feed in feeds)
+    look(last=True)
+    result.reports = sum(worker.reports for worker in workers)
+    result.implausible_speeds = sum(feed.implausible for feed in look.feeds)
     result.requests = sum(list(result.answers.values())[2:])
+
+
+def _keep(
+    source: Path, out: Path, workers: list[DigestingWorker], result: RunResult, options: RunOptions
+) -> None:
+    """The digests, whether copies agree, and the state if wanted."""
+    minutes = max(feed.second for worker in workers for feed in worker.feeds) // 60 + 1
+    expressways = sum(len(worker.copies) * len(worker.feeds) for worker in workers)
+    result.digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
+    for worker in workers:
+        for expressway, digests in worker.digests(minutes):
+            result.digests[expressway] = digests
+    write_digests(out / "digests.parquet", result.digests)
+    files = len(workers[0].feeds)
+    wrong, first = differences(result.digests, result.digests[:files])
+    result.copies_differ = wrong
+    result.first_differences = [difference.sentence() for difference in first]
+    if options.keep_state is not None and options.minutes is not None:
+        assert workers[0].done is not None
+        keep_state(options.keep_state, source, workers[0].done, files, options.minutes)
 
 
 @contextmanager

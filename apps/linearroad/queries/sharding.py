@@ -10,41 +10,56 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.queries.answering import AnswerSink
 from linearroad.queries.copying import ORIGINAL, Copy
 from linearroad.queries.feeding import Backlog, Clock, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, Shard, build_shard, copy_of, decode, look_up
-from linearroad.queries.operators.digests import digest_answers, digest_balances
 from linearroad.queries.operators.handover import TABLES as COLUMNS
 from linearroad.queries.operators.handover import hand_over, put_in_order, settle_accounts
 from linearroad.queries.summary import RunOptions
 
-__all__ = ["BURST", "Worker", "digests_in", "settled"]
+__all__ = ["BURST", "HandingWorker", "Part", "Worker", "settled"]
 
 BURST = 1  # chunks that are let in before all is worked off: they stay in the cache
 #: At full speed, so many seconds of the stream are put together at once.
 TOGETHER_S = 30
 FOR_EVER = 2**31
-BALANCES = 2  # the kind of answers that accounts give
 
 #: Tables that travel together, the first column of each being the time that orders it.
 ANSWERS = ("time", "kind", "who", "value", "amount")
 CHARGES = ("charge_time", "charge_vid", "charge")
-ASKED = ("ask_time", "ask_vid", "ask_qid", "ask_part")
+ASKED = ("ask_time", "ask_vid", "ask_qid")
 TABLES = (ANSWERS, CHARGES, ASKED)
 GATHERED = xs.schema(
     {"upto": int}
     | {name: xs.Segment(np.dtype(COLUMNS[name])) for table in TABLES for name in table}
 )
 Batch = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is worked out for one copy of a file, and its number."""
+
+    number: int
+    shard: Shard
+    expenditures: xs.Stream
+    travel_times: xs.Stream
+
+    def looked_up(self) -> tuple[xs.Stream, xs.Stream]:
+        """The answers from history, without their times."""
+        return (
+            self.expenditures.select("qid", "balance"),
+            self.travel_times.select("qid", "seconds", "toll"),
+        )
 
 
 class Pending:
@@ -92,93 +107,102 @@ class Pending:
 class Worker(threading.Thread):
     """An engine of its own for some of the files, or for some copies of all of them.
 
-    Each copy of a file is a part of the query. `first` is the number of its first part among those
-    of all workers.
+    Each copy of a file is a part of the query, numbered as the expressway that it would be.
     """
 
     def __init__(
-        self, feeds: list[RowFeed], copies: list[Copy], history: History, options: RunOptions,
-        first: int,
-    ) -> None:  # fmt: skip
+        self, feeds: list[RowFeed], copies: list[Copy], history: History, options: RunOptions
+    ) -> None:
         super().__init__(daemon=True)
         self.feeds, self.copies, self.options = feeds, copies, options
+        self.histories = [history.copied(copy.xway_by, copy.vid_by) for copy in copies]
         self.stop = threading.Event()
-        self.pending = [Pending(feed.backlog) for feed in feeds]
         self.query = xs.Query("linear road")
-        self.digests: dict[int, NDArray[np.int64]] = {}
-        #: Called with the second and the number of answers of each kind that leave the engine here.
-        self.on_told: Callable[[int, NDArray[np.int64]], None] | None = None
-        for number, (feed, pending) in enumerate(zip(feeds, self.pending, strict=True)):
-            self._add(feed, pending, history, first + number * len(copies))
+        self.done: xs.Run | None = None
         self.reports = 0
 
-    def _add(self, feed: RowFeed, pending: Pending, history: History, first: int) -> None:
-        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name=f"rows {first}")
-        seconds = decode(rows, f" {first}")
-        parts = []
-        for part, copy in enumerate(self.copies, first):
+    @property
+    def rows(self) -> int:
+        """Rows that have been given to the engine, copies included."""
+        return len(self.copies) * sum(feed.rows for feed in self.feeds)
+
+    def parts(self, feed: RowFeed) -> Iterator[Part]:
+        """The parts of the query behind a file: one for each copy, up to its answers."""
+        name = f" {feed.number}"
+        rows = self.query.source(xs.io.iterable(feed.tuples, out=RAW), name=f"rows{name}")
+        seconds = decode(rows, name)
+        for copy, history in zip(self.copies, self.histories, strict=True):
+            number = copy.xway_by + feed.number
             own = seconds
             if copy != ORIGINAL:
-                own = copy_of(seconds, copy.vid_by, copy.xway_by, copy.qid_by, f" {part}")
-            shard = build_shard(own, self.options.rules, f" {part}")
+                own = copy_of(seconds, copy.vid_by, copy.xway_by, copy.qid_by, f" {number}")
+            shard = build_shard(own, self.options.rules, f" {number}")
             if copy == ORIGINAL:
                 feed.end_rejects_in_sinks((seconds.select("reject"), shard.rejects))
             else:  # what is rejected of a copy has been told of its original
                 shard.rejects.count()
-            parts.append(self._answered(shard, history, part))
-        digests = int(self.options.answers == "digest")
+            yield Part(number, shard, *look_up(shard.requests, history, f" {number}"))
+
+    def execute(self, state: Mapping[str, xs.KernelState] | None = None) -> None:
+        """Run the engine to its end."""
+        self.done = self.query.run(
+            self.options.scheduler, self.feeds[0].manager, BURST, stop=self.stop, state=state
+        )
+        self.reports = sum(
+            stats.samples
+            for name, stats in self.done.stats.items()
+            if name.startswith("segment statistics")
+        )
+
+
+class HandingWorker(Worker):
+    """Hands all answers over, and what is to be charged, for the main thread to put together."""
+
+    def __init__(
+        self, feeds: list[RowFeed], copies: list[Copy], history: History, options: RunOptions
+    ) -> None:
+        super().__init__(feeds, copies, history, options)
+        self.pending = [Pending(feed.backlog) for feed in feeds]
+        for feed, pending in zip(feeds, self.pending, strict=True):
+            self._add(feed, pending)
+
+    def _add(self, feed: RowFeed, pending: Pending) -> None:
+        parts = [self._answered(part) for part in self.parts(feed)]
         handed = (
             parts[0]
-            .union(*parts[1:], name=f"all copies {first}")
-            .iterate(hand_over, len(parts), first, digests, name=f"handed over {first}")
+            .union(*parts[1:], name=f"all copies {feed.number}")
+            .iterate(hand_over, len(parts), name=f"handed over {feed.number}")
         )
         names = [field.name for field in handed.schema][1:]
 
         def take(upto: int, *columns: xs.SigSeg) -> None:
             batch = dict(zip(names, (np.asarray(column) for column in columns), strict=True))
-            if self.on_told is not None:
-                self.on_told(upto, batch["told"])
             pending.batches.put((upto, batch))
             pending.backlog.add(1)
 
         handed.sink(take)
         feed.on_nothing_until = lambda second: pending.batches.put((second, {}))
 
-    def _answered(self, shard: Shard, history: History, part: int) -> xs.Stream:
-        """A second of a part as `hand_over` takes it; its answers go into the digest if wanted."""
-        expenditures, travel_times = look_up(shard.requests, history, f" {part}")
+    def _answered(self, part: Part) -> xs.Stream:
+        """A second of a part as `hand_over` takes it."""
+        shard = part.shard
         told = ("toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg")
-        looked_up = (
-            expenditures.select("qid", "balance"), travel_times.select("qid", "seconds", "toll")
-        )  # fmt: skip
-        if self.options.answers == "digest":
-            answers = shard.notifications.select("time", *told).zip(*looked_up)
-
-            def keep(sums: xs.SigSeg) -> None:
-                self.digests[part] = np.array(sums)
-
-            answers.iterate(digest_answers, name=f"digest {part}").sink(keep)
-        return shard.requests.zip(shard.notifications.select(*told), shard.charges, *looked_up)
+        return shard.requests.zip(
+            shard.notifications.select(*told), shard.charges, *part.looked_up()
+        )
 
     def run(self) -> None:
         """The worker's engine, to its end."""
         last: BaseException | None = None
         try:
-            done = self.query.run(
-                self.options.scheduler, self.feeds[0].manager, BURST, stop=self.stop
-            )
-            self.reports = sum(
-                stats.samples
-                for name, stats in done.stats.items()
-                if name.startswith("segment statistics")
-            )
+            self.execute()
         except BaseException as error:
             last = error
         for pending in self.pending:
             pending.batches.put(last)
 
 
-def together(workers: list[Worker], clock: Clock) -> Iterator[tuple[Any, ...]]:
+def together(workers: list[HandingWorker], clock: Clock) -> Iterator[tuple[Any, ...]]:
     """The same seconds of all files as one, in the order of time."""
     pending = [one for worker in workers for one in worker.pending]
     ahead_s = TOGETHER_S if clock.speed is None else 0
@@ -212,7 +236,7 @@ def at_their_time(upto):  # type: ignore[no-untyped-def]
     return -1
 
 
-def settled(query: xs.Query, workers: list[Worker], clock: Clock) -> xs.Stream:
+def settled(query: xs.Query, workers: list[HandingWorker], clock: Clock) -> xs.Stream:
     """The answers of all workers, balances among them, as `operators.answers` has them."""
     gathered, balances = _balances(query, workers, clock)
     answered = gathered.select("kind", "time", "who", "value", "amount", name="other answers")
@@ -225,45 +249,7 @@ def settled(query: xs.Query, workers: list[Worker], clock: Clock) -> xs.Stream:
     return answered.zip(told, left, name="answers").iterate(put_in_order, name="answers in order")
 
 
-def digests_in(query: xs.Query, workers: list[Worker], taker: AnswerSink) -> None:
-    """No answer is kept: digests of each part's answers, when the stream has ended."""
-    _, balances = _balances(query, workers, taker.clock)
-    parts = [copy for worker in workers for _ in worker.pending for copy in worker.copies]
-
-    def keep(sums: xs.SigSeg) -> None:
-        found = np.array(sums).reshape(len(parts), -1)
-        for worker in workers:
-            worker.join()
-            for part, own in worker.digests.items():
-                found[part] += own
-        taker.take_digests(found, parts)
-
-    balances.iterate(digest_balances, len(parts), name="digest of balances").sink(keep)
-    if taker.clock.speed is not None:
-        _measure_delays(workers, balances, taker)
-
-
-def _measure_delays(workers: list[Worker], balances: xs.Stream, taker: AnswerSink) -> None:
-    """Answers that are only digested have left the engine all the same: note how late."""
-
-    def note(upto: int, told: NDArray[np.int64]) -> None:
-        delay_ms = taker.clock.emit_ms(upto) - 1000 * upto
-        taker.result.stream_seconds = upto
-        for kind, count in enumerate(told.tolist()):
-            taker.delays.note_many(kind, delay_ms, count)
-
-    def note_balances(times: xs.SigSeg) -> None:
-        second = np.asarray(times).astype(np.int64)
-        if len(second):
-            emit_ms = taker.clock.emit_ms(int(second[-1]))
-            taker.delays.note(BALANCES, emit_ms - 1000 * second)
-
-    for worker in workers:
-        worker.on_told = note
-    balances.select("balance_time").sink(note_balances)
-
-
-def _balances(query: xs.Query, workers: list[Worker], clock: Clock) -> tuple[xs.Stream, xs.Stream]:
+def _balances(query: xs.Query, workers: list[HandingWorker], clock: Clock) -> tuple[xs.Stream, xs.Stream]:
     """What all workers hand over, and the balances that follow."""
     gathered = query.source(
         xs.io.iterable(lambda: together(workers, clock), out=GATHERED), name="seconds of all"

@@ -30,6 +30,8 @@ class RunOptions:
     workers: int = 1
     expressways: int | None = None  # as many as the input has
     answers: str = "write"  # or digest: counted and digested only
+    keep_state: Path | None = None  # where the state at the end goes
+    from_state: Path | None = None  # where the state at the beginning comes from
 
 
 def write_summary(
@@ -40,7 +42,9 @@ def write_summary(
     asked = ("balance requests", "expenditure requests", "travel-time requests")
     by_type = {"position reports": result.reports, **dict(zip(asked, answers[2:], strict=True))}
     summary = {
-        **{name: getattr(result, name) for name in result.__dataclass_fields__},
+        **{
+            name: getattr(result, name) for name in result.__dataclass_fields__ if name != "digests"
+        },
         "rows_by_type": by_type,
         "reports_per_second": result.reports_per_second,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

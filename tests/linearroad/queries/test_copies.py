@@ -10,11 +10,12 @@ import pytest
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION
 from linearroad.queries import sharding
-from linearroad.queries.answering import TYPES
+from linearroad.queries.comparing import differences, read_digests, unshifted
+from linearroad.queries.delays import TYPES
 from linearroad.queries.history import History
 from linearroad.queries.layout import column
 from linearroad.queries.network import copy_of
-from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, unshifted, weight
+from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, weight
 from linearroad.queries.run import RunOptions, RunResult, run
 
 import xstream as xs
@@ -80,7 +81,8 @@ def test_a_digest_is_that_of_the_answers(
     found = digest(directory, tmp_path, history)
     rows, _ = reference.parse(case.text)
     answers = reference.answers(rows, "paper", case.tolls, case.segment_history)
-    sums = np.zeros((KINDS, DIGEST_WIDTH), np.int64)
+    assert found.digests is not None
+    expected = np.zeros((found.digests.shape[1], KINDS, DIGEST_WIDTH), np.int64)
     with np.errstate(over="ignore"):
         for answer in answers:
             kind = answer[0]
@@ -89,12 +91,12 @@ def test_a_digest_is_that_of_the_answers(
             said = {0: answer[3:], 1: (*answer[3:], 0), 2: (0, answer[-1])}.get(kind)
             value, amount = said or ((0, answer[-1]) if kind == 3 else answer[3:])
             w = np.int64(weight.py_func(kind, time, value, np.int64(amount)))
-            sums[kind] += [1, w, w * answer[who], w * answer[who] * answer[who]]
-    expected = unshifted(sums.reshape(-1), 0, 0)
-    mask = 2**64 - 1
-    for kind in range(KINDS):
-        parts = [[int(n, 16) for n in part[kind].split("-")] for part in found.digests]
-        assert [sum(numbers) & mask for numbers in zip(*parts, strict=True)] == expected[kind]
+            expected[time // 60, kind] += [1, w, w * answer[who], w * answer[who] * answer[who]]
+    np.testing.assert_array_equal(found.digests.sum(axis=0), expected.view(np.uint64))
+    shape = found.digests.shape[:2]
+    np.testing.assert_array_equal(
+        read_digests(tmp_path / "digests.parquet", *shape), found.digests
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -103,9 +105,10 @@ def test_copies_are_answered_as_their_originals_are(
 ) -> None:
     alone = digest(directory, tmp_path / "alone", history)
     many = digest(directory, tmp_path / "many", history, expressways=5 * BASE, workers=workers)
-    assert len(many.digests) == 5 * BASE
-    assert all(part[0] != "0-0-0-0" for part in alone.digests)
-    assert sorted(many.digests) == sorted(5 * alone.digests)
+    assert alone.digests is not None and many.digests is not None
+    assert (alone.digests[:, :, 0, 0].sum(axis=1) > 0).all()
+    np.testing.assert_array_equal(many.digests, np.tile(alone.digests, (5, 1, 1, 1)))
+    assert many.copies_differ == 0
     assert many.reports == 5 * alone.reports
     assert many.rows == 5 * alone.rows
     assert many.answers == {name: 5 * alone.answers[name] for name in TYPES}
@@ -131,7 +134,7 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
 ) -> None:
     def copy_with_a_difference(seconds: xs.Stream, *by: int, part: str) -> xs.Stream:
         made = copy_of(seconds, *by, part)
-        if part != " 3":
+        if part != " 7":
             return made
         changed = made.select("spd").iterate(one_faster).zip(made)
         order = ["value" if field.name == "spd" else field.name for field in made.schema]
@@ -142,11 +145,12 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
         sharding, "copy_of", lambda s, v, x, q, part: copy_with_a_difference(s, v, x, q, part=part)
     )
     many = digest(directory, tmp_path / "many", history, expressways=5 * BASE)
-    # Parts 0 to 4 are the copies of the first file, 5 to 9 of the second.
-    differ = [
-        number for number, part in enumerate(many.digests) if part != alone.digests[number // 5]
-    ]
-    assert differ == [3]
+    assert alone.digests is not None and many.digests is not None
+    wrong, first = differences(many.digests, alone.digests)
+    assert wrong > 0
+    assert {difference.expressway for difference in first} == {7}
+    assert many.copies_differ == wrong
+    assert "expressway 7, minute" in many.first_differences[0]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,8 @@ def test_a_paced_digest_says_how_late_answers_were(
 ) -> None:
     alone = digest(directory, tmp_path / "alone", history)
     paced = digest(directory, tmp_path / "paced", history, expressways=2 * BASE, speed=5000.0)
-    assert sorted(paced.digests) == sorted(2 * alone.digests)
+    assert alone.digests is not None and paced.digests is not None
+    np.testing.assert_array_equal(paced.digests, np.tile(alone.digests, (2, 1, 1, 1)))
     assert set(paced.response_s) == {name for name in TYPES if alone.answers[name]}
     for delays in paced.response_s.values():
         assert 0 <= delays["p50"] <= delays["p99"] <= delays["worst"]

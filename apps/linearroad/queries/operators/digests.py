@@ -1,9 +1,9 @@
 """Digests: what was answered, in any order, as a few numbers that copies can be compared by.
 
-An answer is weighed by a hash of everything but who it is for, and the digest of a kind of answers
-is the sums of weight, weight * who and weight * who^2, modulo 2^64. Copies of traffic have shifted
-VIDs and QIDs, and these sums say what they would be without the shift (`unshifted`), so the engine
-need not know whose copy it works on.
+An answer is weighed by a hash of everything but who it is for, and the digest of a minute's answers
+of a kind is their number and the sums of weight, weight * who and weight * who^2, modulo 2^64.
+Copies of traffic have shifted VIDs and QIDs, and these sums say what they would be without the shift
+(`linearroad.queries.comparing`), so the engine need not know whose copy it works on.
 """
 
 from __future__ import annotations
@@ -13,11 +13,18 @@ import numpy as np
 
 import xstream as xs
 
-__all__ = ["DIGEST_WIDTH", "KINDS", "digest_answers", "digest_balances", "unshifted"]
+__all__ = ["DIGEST_WIDTH", "KINDS", "TOLD", "digest_answers", "digest_balances", "tell", "weight"]
 
 KINDS = 5
 COUNT, WEIGHT, FIRST, SECOND = range(4)
 DIGEST_WIDTH = 4  # numbers a kind of answers
+BALANCE = 2  # the kind
+
+#: How many answers of each kind there are to a second, and whether more seconds have been read.
+TOLD = {
+    "time": int, "last": bool, "tolls": int, "alerts": int, "balances": int, "spent": int,
+    "travels": int,
+}  # fmt: skip
 
 
 @numba.njit(inline="always")
@@ -34,61 +41,68 @@ def weight(kind, time, value, amount):
 def add(sums, at, kind, time, who, value, amount):
     """Count an answer in the digest that begins at `at`."""
     w, whom = weight(kind, time, value, amount), np.int64(who)
-    k = at + kind * DIGEST_WIDTH
-    sums[k + COUNT] += 1
-    sums[k + WEIGHT] += w
-    sums[k + FIRST] += w * whom
-    sums[k + SECOND] += w * whom * whom
+    sums[at + COUNT] += 1
+    sums[at + WEIGHT] += w
+    sums[at + FIRST] += w * whom
+    sums[at + SECOND] += w * whom * whom
+
+
+@numba.njit
+def minute_of(sums, time, width):
+    """Where the digests of a minute begin, `width` numbers wide, and the sums with room for them."""
+    at = time // 60 * width
+    return at, xs.grow(sums, at + width)
 
 
 @xs.kernel(
-    state=np.zeros(KINDS * DIGEST_WIDTH, np.int64),
-    out=xs.Out(np.dtype("int64"), start="given"),
-    at_end=True,
+    state={"sums": np.zeros(KINDS * DIGEST_WIDTH, np.int64), "unanswerable": np.zeros(1, np.int64)},
+    out=TOLD,
 )
 def digest_answers(
-    time, toll_vid, toll_lav, toll, alert_vid, alert_seg, spent_qid, spent, travel_qid,
+    time, toll_vid, toll_lav, toll, alert_vid, alert_seg, last, spent_qid, spent, travel_qid,
     travel_seconds, travel_toll, state, out,
 ):  # fmt: skip
-    """The digest of all answers but balances, when the stream has ended."""
+    """Digests of all answers but balances, by minute and kind, in the state; how many there are."""
+    begin, sums = minute_of(state.sums, time, KINDS * DIGEST_WIDTH)
     for i in range(len(toll)):
-        add(state, 0, 0, time, toll_vid[i], toll_lav[i], toll[i])
+        add(sums, begin, 0, time, toll_vid[i], toll_lav[i], toll[i])
     for i in range(len(alert_vid)):
-        add(state, 0, 1, time, alert_vid[i], alert_seg[i], 0)
+        add(sums, begin + DIGEST_WIDTH, 1, time, alert_vid[i], alert_seg[i], 0)
     for i in range(len(spent)):
-        add(state, 0, 3, time, spent_qid[i], 0, spent[i])
+        add(sums, begin + 3 * DIGEST_WIDTH, 3, time, spent_qid[i], 0, spent[i])
     for i in range(len(travel_qid)):
-        add(state, 0, 4, time, travel_qid[i], travel_seconds[i], travel_toll[i])
-    if out.ended:
-        out.emit_at(0, state)
+        at = begin + 4 * DIGEST_WIDTH
+        add(sums, at, 4, time, travel_qid[i], travel_seconds[i], travel_toll[i])
+        state.unanswerable[0] += travel_seconds[i] == -1
+    out.emit(time, last, len(toll), len(alert_vid), 0, len(spent), len(travel_qid))
+
+
+@xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=TOLD)
+def digest_balances(upto, time, part, qid, balance, parts, state, out):
+    """Digests of balances, by minute and by the part of the query that asked, in the state."""
+    sums, since = state.sums, upto
+    for i in range(len(qid)):
+        begin, sums = minute_of(sums, np.int64(time[i]), parts * DIGEST_WIDTH)
+        at = begin + part[i] * DIGEST_WIDTH
+        add(sums, at, BALANCE, time[i], qid[i], 0, balance[i])
+        since = min(since, np.int64(time[i]))
+    out.emit(since, True, 0, 0, len(qid), 0, 0)
 
 
 @xs.kernel(
-    state=np.zeros(KINDS * DIGEST_WIDTH, np.int64),
-    out=xs.Out(np.dtype("int64"), start="given"),
-    at_end=True,
+    state={"came": np.zeros(1, np.int64), "told": np.zeros(KINDS, np.int64)},
+    out={"time": int, "told": xs.Out(np.dtype("int64"), start="given")},
 )
-def digest_balances(time, part, qid, balance, parts, state, out):
-    """The digests of balances by the part of the query that asked, when the stream has ended."""
-    sums, width = state, KINDS * DIGEST_WIDTH
-    if len(sums) < parts * width:
-        sums = xs.grow(sums, parts * width)
-    for i in range(len(qid)):
-        add(sums, part[i] * width, 2, time[i], qid[i], 0, balance[i])
-    if out.ended:
-        out.emit_at(0, sums)
-
-
-def unshifted(sums: np.ndarray, vid_by: int, qid_by: int) -> list[list[int]]:
-    """The digests that an original would have, for each kind: count, and three sums."""
-    mask = 2**64 - 1
-    found = []
-    for kind in range(KINDS):
-        count, w, first, second = (
-            int(number) & mask for number in sums[kind * DIGEST_WIDTH :][:DIGEST_WIDTH]
-        )
-        by = vid_by if kind < 2 else qid_by
-        plain = (first - by * w) & mask
-        squares = (second - 2 * by * plain - by * by * w) & mask
-        found.append([count, w, plain, squares])
-    return found
+def tell(part, time, last, tolls, alerts, balances, spent, travels, parts, state, out):
+    """How many answers all copies gave, when all have worked off the rows that were read."""
+    told = state.told
+    told[0] += tolls
+    told[1] += alerts
+    told[2] += balances
+    told[3] += spent
+    told[4] += travels
+    state.came[0] += last
+    if state.came[0] == parts:
+        out.emit_at(0, time, told)
+        state.came[0] = 0
+        told[:] = 0

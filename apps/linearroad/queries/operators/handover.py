@@ -12,9 +12,10 @@ import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import REQUEST_WIDTH, column
-from linearroad.queries.operators.accounts import account_at, larger
+from linearroad.queries.operators.accounts import settle
 from linearroad.queries.operators.answers import COLUMNS
 from linearroad.queries.operators.check import room
+from linearroad.queries.operators.ledger import LEDGER
 
 __all__ = ["hand_over", "put_in_order", "settle_accounts"]
 
@@ -24,17 +25,12 @@ ANSWERED, CHARGED, ASKED, UPTO, ENDED = range(5)
 TABLES = {
     "kind": "int8", "time": "int32", "who": "int32", "value": "int32", "amount": "int64",
     "charge_time": "int32", "charge_vid": "int32", "charge": "int64",
-    "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32", "ask_part": "int32",
+    "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32",
 }  # fmt: skip
-STATE = {"count": np.zeros(5, np.int64), "told": np.zeros(5, np.int64)} | {
+STATE = {"count": np.zeros(5, np.int64)} | {
     name: np.zeros(1024, dtype) for name, dtype in TABLES.items()
 }
-#: `told`: how many answers of each kind.
-HANDED_OVER = (
-    {"upto": int}
-    | {name: column(dtype) for name, dtype in TABLES.items()}
-    | {"told": column("int64")}
-)
+HANDED_OVER = {"upto": int} | {name: column(dtype) for name, dtype in TABLES.items()}
 
 
 @numba.njit
@@ -71,37 +67,31 @@ def put_second(
 @xs.kernel(state=STATE, out=HANDED_OVER, at_end=True)
 def hand_over(
     part, time, request, last, toll_vid, toll_lav, toll, alert_vid, alert_seg, charge_vid, charge,
-    spent_qid, spent, travel_qid, travel_seconds, travel_toll, parts, first_part, only_money,
-    state, out,
+    spent_qid, spent, travel_qid, travel_seconds, travel_toll, parts, state, out,
 ):  # fmt: skip
     """Gathers seconds until the `last` of the rows that were read, or the end of the stream.
 
     `parts` copies of the same seconds come in, each with its number; all have to come to their
-    `last`. Answers are left out where `only_money` is to be handed over.
+    `last`.
     """
-    count, told = state.count, state.told
-    told[0] += len(toll)
-    told[1] += len(alert_vid)
-    told[3] += len(spent)
-    told[4] += len(travel_qid)
+    count = state.count
     kinds, times, whos, values = state.kind, state.time, state.who, state.value
     amounts, asks = state.amount, len(request) // REQUEST_WIDTH
     charge_times, charge_vids, charges = state.charge_time, state.charge_vid, state.charge
     ask_times, ask_vids, ask_qids = state.ask_time, state.ask_vid, state.ask_qid
-    if not only_money:
-        needed = count[ANSWERED] + len(toll) + len(alert_vid) + len(spent) + len(travel_qid)
-        kinds, times, whos = room(kinds, needed), room(times, needed), room(whos, needed)
-        values, amounts = room(values, needed), room(amounts, needed)
-        count[ANSWERED] = put_second(
-            kinds, times, whos, values, amounts, count[ANSWERED], time, toll_vid, toll_lav, toll,
-            alert_vid, alert_seg, spent_qid, spent, travel_qid, travel_seconds, travel_toll,
-        )  # fmt: skip
+    needed = count[ANSWERED] + len(toll) + len(alert_vid) + len(spent) + len(travel_qid)
+    kinds, times, whos = room(kinds, needed), room(times, needed), room(whos, needed)
+    values, amounts = room(values, needed), room(amounts, needed)
+    count[ANSWERED] = put_second(
+        kinds, times, whos, values, amounts, count[ANSWERED], time, toll_vid, toll_lav, toll,
+        alert_vid, alert_seg, spent_qid, spent, travel_qid, travel_seconds, travel_toll,
+    )  # fmt: skip
     needed = count[CHARGED] + len(charge)
     charge_times, charges = room(charge_times, needed), room(charges, needed)
     charge_vids = room(charge_vids, needed)
     needed = count[ASKED] + asks
     ask_times, ask_vids = room(ask_times, needed), room(ask_vids, needed)
-    ask_qids, ask_parts = room(ask_qids, needed), room(state.ask_part, needed)
+    ask_qids = room(ask_qids, needed)
     for i in range(len(charge)):
         k = count[CHARGED] + i
         charge_times[k], charge_vids[k], charges[k] = time, charge_vid[i], charge[i]
@@ -110,7 +100,7 @@ def hand_over(
         if request[i * REQUEST_WIDTH] == 2:
             k = count[ASKED]
             ask_times[k], ask_vids[k] = time, request[i * REQUEST_WIDTH + 1]
-            ask_qids[k], ask_parts[k] = request[i * REQUEST_WIDTH + 3], first_part + part
+            ask_qids[k] = request[i * REQUEST_WIDTH + 3]
             count[ASKED] += 1
     if not out.ended:
         count[UPTO] = time
@@ -120,47 +110,22 @@ def hand_over(
         out.emit_at(
             0, count[UPTO], kinds[:a], times[:a], whos[:a], values[:a], amounts[:a],
             charge_times[:c], charge_vids[:c], charges[:c],
-            ask_times[:q], ask_vids[:q], ask_qids[:q], ask_parts[:q], told,
+            ask_times[:q], ask_vids[:q], ask_qids[:q],
         )  # fmt: skip
         count[:UPTO] = 0
         count[ENDED] = 0
-        told[:] = 0
 
 
 @xs.kernel(
-    state={
-        "count": np.zeros(1, np.int64),
-        "vid": np.full(1024, -1, np.int32),
-        "balance": np.zeros(1024, np.int64),
-    },
-    out={
-        "balance_time": column("int32"),
-        "balance_part": column("int32"),
-        "balance_qid": column("int32"),
-        "bal": column("int64"),
-    },
+    state=LEDGER,
+    out={"balance_time": column("int32"), "balance_qid": column("int32"), "bal": column("int64")},
 )
-def settle_accounts(
-    charge_time, charge_vid, charge, ask_time, ask_vid, ask_qid, ask_part, state, out
-):  # fmt: skip
+def settle_accounts(charge_time, charge_vid, charge, ask_time, ask_vid, ask_qid, state, out):
     """Charges and requests of many seconds, each in the order of time: a second's charges first."""
-    vids, balances, count = state.vid, state.balance, state.count
-    while 3 * (count[0] + len(charge)) > 2 * len(vids):
-        vids, balances = larger(vids, balances)
-    balance, at = np.empty(len(ask_qid), np.int64), 0
-    for i in range(len(ask_qid) + 1):
-        until = ask_time[i] if i < len(ask_qid) else np.iinfo(np.int32).max
-        while at < len(charge) and charge_time[at] <= until:
-            entry = account_at(vids, np.int64(charge_vid[at]))
-            if vids[entry] == -1:
-                vids[entry] = charge_vid[at]
-                count[0] += 1
-            balances[entry] += charge[at]
-            at += 1
-        if i < len(ask_qid):
-            entry = account_at(vids, np.int64(ask_vid[i]))
-            balance[i] = balances[entry] if vids[entry] != -1 else 0
-    out.emit_at(0, ask_time, ask_part, ask_qid, balance)
+    balance, _, _ = settle(
+        state.pages, state.entry, state.balance, charge_time, charge_vid, charge, ask_time, ask_vid
+    )
+    out.emit_at(0, ask_time, ask_qid, balance)
 
 
 @xs.kernel(out=COLUMNS)
