@@ -111,12 +111,12 @@ typedef struct xs_scheduler {
 
 int64_t engine_now_ns(void);
 
-/* One in so many choices is timed, so that busy times cost next to nothing; more of those that take
- * long, of which there are few. */
+/* One in 64 choices is timed, so that busy times cost next to nothing, and one in 8 of those that take
+ * long, of which there are few. Which ones is scattered: a plan's sources take turns. */
 static inline void plan_sample_timing(xs_plan *plan)
 {
-    int64_t every = plan->look_every == 1 ? 8 : 64;
-    plan->timed = (plan->choices++ & (every - 1)) == 0 || plan->profiled;
+    uint64_t scattered = (uint64_t)plan->choices++ * 0x9E3779B97F4A7C15u;
+    plan->timed = scattered >> (plan->look_every == 1 ? 61 : 58) == 0 || plan->profiled;
     plan->slow_pass = plan->timed || plan->copies || plan->spilled;
 }
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linearroad.queries.operators import batches, ontheroad
+from linearroad.queries.layout import column
+from linearroad.queries.operators import batches, ledger, ontheroad
+from linearroad.queries.operators.copies import shifted_accounts
+
+import xstream as xs
 
 VEHICLES = st.tuples(st.integers(0, 40), st.integers(0, 2))
 STEPS = st.lists(st.tuples(VEHICLES, st.integers(-1, 29)), max_size=120)
@@ -73,3 +77,64 @@ def test_batches_never_overlap_and_only_a_full_array_has_no_place(rows: list, si
         assert at + wanted <= size
         assert not taken[at : at + wanted].any()
         base[s], count[s] = at, wanted
+
+
+@xs.kernel(state=ledger.LEDGER, out={"bal": column("int64")})
+def charged(vid, amount, asked, state, out):  # type: ignore[no-untyped-def]
+    entries, balances = ledger.charge_all(state.pages, state.entry, state.balance, vid, amount)
+    answers = np.empty(len(asked), np.int64)
+    for i in range(len(asked)):
+        answers[i] = ledger.balance_of(entries, balances, np.int64(asked[i]))
+    out.emit_at(0, answers)
+
+
+VIDS = st.one_of(st.integers(0, 100), st.integers(0, 2**31 - 1))
+CHARGES = st.lists(st.tuples(VIDS, st.integers(1, 2**40)), max_size=200)
+
+
+@given(charges=CHARGES, others=st.lists(VIDS, max_size=10))
+@settings(deadline=None, max_examples=40)
+def test_the_ledger_adds_up_as_a_dictionary_does(charges: list, others: list) -> None:
+    balances: dict[int, int] = {}
+    for vid, amount in charges:
+        balances[vid] = balances.get(vid, 0) + amount
+    asked = [*balances, *others]
+    query = xs.Query()
+    schema = xs.schema(
+        {"v": xs.Segment(np.int32), "a": xs.Segment(np.int64), "q": xs.Segment(np.int32)}
+    )
+    columns = [vid for vid, _ in charges], [amount for _, amount in charges], asked
+    tuples = [
+        tuple(
+            xs.SigSeg(np.array(column, dtype))
+            for column, dtype in zip(columns, ("int32", "int64", "int32"), strict=True)
+        )
+    ]
+    out = query.source(xs.io.iterable(tuples, out=schema)).iterate(charged, name="ledger").collect()
+    run = query.run()
+    found = np.asarray(run[out][0]).tolist()
+    assert found == [balances.get(vid, 0) for vid in asked]
+    kept = run.state("ledger")
+    by = 1_000_003 if max(asked, default=0) < 2**30 else 0
+    moved = shifted_accounts(kept, by, 0)
+    for vid in asked:
+        index = np.int64(vid + by)
+        found_there = ledger.balance_of(moved["entry"], moved["balance"], index)
+        assert found_there == balances.get(vid, 0)
+
+
+def test_dense_vehicles_cost_little_more_than_their_eight_bytes() -> None:
+    many = 300_000
+    query = xs.Query()
+    schema = xs.schema(
+        {"v": xs.Segment(np.int32), "a": xs.Segment(np.int64), "q": xs.Segment(np.int32)}
+    )
+    row = (
+        xs.SigSeg(np.random.default_rng(1).permutation(many).astype(np.int32)),
+        xs.SigSeg(np.ones(many, np.int64)),
+        xs.SigSeg(np.arange(many, dtype=np.int32)),
+    )
+    out = query.source(xs.io.iterable([row], out=schema)).iterate(charged, name="ledger").collect()
+    run = query.run()
+    assert (np.asarray(run[out][0]) == 1).all()
+    assert sum(array.nbytes for array in run.state("ledger").values()) < 8.9 * many

@@ -16,7 +16,7 @@ __all__ = ["accidents"]
 
 NODES, PAIRS, LAST_SECOND, LIVE = range(4)
 
-STANDING = np.dtype([("place", "i8"), ("vid", "i8"), ("until", "i8"), ("next", "i8")], align=True)
+STANDING = np.dtype([("place", "i8"), ("until", "i8"), ("vid", "i4"), ("next", "i4")], align=True)
 
 
 @numba.njit(inline="always")
@@ -66,7 +66,7 @@ def rebuilt(heads, nodes, number, now):
             live += 1
     size = len(heads)
     if 2 * live > size:
-        heads = xs.grow(heads, 4 * size)
+        heads = xs.grow(heads, 2 * size)
     heads[:] = -1
     for node in range(live):
         at = bucket(nodes[node].place, heads)
@@ -101,7 +101,7 @@ def stand(heads, nodes, number, place, vid, until, time):
 @xs.kernel(
     state={
         "number": np.array([0, 0, NO_MINUTE, 0], np.int64),
-        "heads": np.full(64, -1, np.int64),
+        "heads": np.full(64, -1, np.int32),
         "nodes": np.zeros(64, STANDING),
         "pairs": np.zeros(16, np.int64),
     },
@@ -121,8 +121,8 @@ def accidents(
     minute, many = time // 60, len(event) // 3
     if number[NODES] + many > len(nodes):
         heads = rebuilt(heads, nodes, number, time - 1)
-        if 2 * (number[NODES] + many) > len(nodes):
-            nodes = xs.grow(nodes, 2 * (number[NODES] + many))
+        if 8 * (number[NODES] + many) > 7 * len(nodes):
+            nodes = xs.grow(nodes, 5 * (number[NODES] + many) // 4)
     if by_second:  # what happened since the last second that had rows
         for p in range(number[PAIRS]):
             end = min(two_until(heads, nodes, pairs[p]), time)

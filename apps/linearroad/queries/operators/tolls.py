@@ -90,7 +90,7 @@ def tolls(
         lavs[size:], counts[size:] = no_lav, 0
         last[size:], before[size:] = NO_MINUTE, NO_MINUTE
     if linked > len(quoted):
-        quoted = xs.grow(quoted, max(linked, len(quoted) * 9 // 8))
+        quoted = xs.grow(quoted, linked)
     if len(lav) > 0:
         lavs[: len(lav)], counts[: len(lav)] = lav, cars
         lavs[len(lav) :], counts[len(lav) :] = no_lav, 0

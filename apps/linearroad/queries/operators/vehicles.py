@@ -70,7 +70,7 @@ STATE = {
     "base": np.zeros(RING, np.int64),
     "count": np.zeros(RING, np.int64),
     "second": np.full(RING, NEVER, np.int64),
-    "ascending": np.zeros(RING, np.int8),
+    "ascending": np.ones(RING, np.int8),
     "built": np.zeros(RING, np.int8),
     "table": np.zeros(RING * 16, np.int32),
     "road_vid": np.full(1 << 10, -1, np.int32),
@@ -173,7 +173,7 @@ def room_for(state, time, rows):
     at = free_place(state.base, state.count, len(reports), rows)
     if at < 0:
         at = len(reports)
-        reports = xs.grow(reports, at + max(rows, at // 8))
+        reports = xs.grow(reports, at + max(rows, at // 16))
     state.second[s], state.base[s], state.count[s], state.built[s] = time, at, 0, 0
     return reports
 
@@ -366,12 +366,13 @@ def vehicles(
             numbers, reports, base, count, state.ascending, state.built, table, s30, links
         )
     road_vids, road_phases = state.road_vid, state.road_phase
-    while 5 * (number[ROAD] + starts) > 4 * len(road_vids):
+    while 20 * (number[ROAD] + starts) > 17 * len(road_vids):
         road_vids, road_phases = larger_road(road_vids, road_phases)
     sums = roomy(sums, number, 2 * starts)
     events, happened = np.empty(6 * len(vid), np.int64), 0
     if starts > 0:
-        table = with_room(table, state.built, count)
+        if not state.ascending.all():
+            table = with_room(table, state.built, count)
         happened = start_trips(
             state, reports, table, road_vids, road_phases, sums, time, vid, numbers, links,
             standing, events,
@@ -385,7 +386,8 @@ def vehicles(
     n, here = len(vids), base[s]
     keys, flags = np.empty(n, np.int32), np.empty(n, np.int16)
     fresh, gains = np.empty(n, np.int8), np.empty(n, np.float64)
-    sums = roomy(sums, number, n if same_minute else starts)
+    # A vehicle whose last report is in the sums has an entry there, and may need one more.
+    sums = roomy(sums, number, min(n, number[SUMS] + starts))
     happened = take_in(
         reports, here, same_minute, standing, time + lasting, number, sums, vids, spd,
         lane_dir_seg, pos, numbers, links, keys, flags, fresh, gains, events, happened,
