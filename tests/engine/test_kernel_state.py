@@ -1,4 +1,4 @@
-"""What kernels keep can be had from one run and given to another, which goes on where that ended."""
+"""What kernels keep can be had from one run and given to another, which goes on from there."""
 
 from __future__ import annotations
 

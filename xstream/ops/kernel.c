@@ -4,7 +4,10 @@
 
 #include "engine.h"
 
-enum { OWN_PAGES = 1 << 17 }; /* bytes from which a state array has pages of its own */
+enum {
+    OWN_PAGES = 1 << 17, /* bytes from which a state array has pages of its own */
+    SPARE = 4,           /* times as many as it needs */
+};
 
 /* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
 typedef struct xs_state {
@@ -43,18 +46,26 @@ static xs_state *kernel_state(const xs_kernel *kernel, int32_t k)
     return data ? state_of(data) : NULL;
 }
 
-/* Room for `capacity` items, all zero. What is large has pages of its own: those that nobody has
- * written to take no memory, and what is outgrown goes back to the system at once, whole. */
+/* Room for at least `capacity` items, all zero. What is large has pages of its own: those that nobody
+ * has written to take no memory, so there are plenty, and an array seldom has to move; what is
+ * outgrown goes back to the system at once, whole. */
 static xs_state *state_new(int64_t capacity, int64_t itemsize)
 {
     int64_t bytes;
-    if (__builtin_mul_overflow(capacity, itemsize, &bytes) || bytes > INT64_MAX / 4) return NULL;
+    if (__builtin_mul_overflow(capacity, itemsize, &bytes) || bytes > INT64_MAX / 8) return NULL;
     bytes += (int64_t)sizeof(xs_state);
-    if (bytes < OWN_PAGES) return calloc(1, (size_t)bytes);
-    xs_state *state = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    xs_state *state;
+    if (bytes < OWN_PAGES) {
+        state = calloc(1, (size_t)bytes);
+        if (state) state->capacity = capacity;
+        return state;
+    }
+    bytes *= SPARE;
+    state = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (state == MAP_FAILED) return NULL;
     state->mapped = bytes;
+    state->capacity = SPARE * capacity;
     return state;
 }
 
@@ -128,9 +139,9 @@ void *xs_state_grow(void *data, int64_t length)
         int64_t capacity = length > 2 * state->capacity ? length : 2 * state->capacity;
         xs_state *grown = state_new(capacity, state->itemsize);
         if (!grown) return NULL;
-        int64_t mapped = grown->mapped;
+        int64_t mapped = grown->mapped, room = grown->capacity;
         memcpy(grown, state, sizeof *state + (size_t)(state->length * state->itemsize));
-        grown->capacity = capacity;
+        grown->capacity = room;
         grown->mapped = mapped;
         state->outgrown = kernel->outgrown;
         kernel->outgrown = state;
@@ -300,9 +311,9 @@ int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, 
     xs_kernel *kernel = (xs_kernel *)op;
     xs_state *state = state_new(length, itemsize);
     if (!state) return XS_FAILED;
-    int64_t mapped = state->mapped;
+    int64_t mapped = state->mapped, room = state->capacity;
     *state = (xs_state){.kernel = kernel, .k = k, .length = length, .itemsize = itemsize,
-                        .capacity = length, .mapped = mapped, .mark = XS_STATE_MARK,
+                        .capacity = room, .mapped = mapped, .mark = XS_STATE_MARK,
                         .grow = xs_state_grow};
     memcpy(state + 1, bytes, (size_t)(length * itemsize));
     state_free(kernel_state(kernel, k)); /* of what is replaced */

@@ -45,9 +45,8 @@ class RunResult:
     stage_ns: dict[str, float] = field(default_factory=dict)
     #: The first second whose answers were late, in words.
     first_late: str | None = None
-    #: The second whose answers took longest, and how long in stream seconds.
-    worst_second: int = -1
-    worst_delay_s: float = 0.0
+    #: Which answers took longest, and what went on meanwhile, in words.
+    longest: str | None = None
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
 
@@ -108,9 +107,6 @@ class AnswerSink:
         """Everything on disk, and the figures complete."""
         self.writer.close()
         self.result.response_s = self.delays.by_type()
-        late = self.delays.first_late
-        self.result.first_late = late.sentence() if late is not None else None
-        self.result.worst_second, self.result.worst_delay_s = self.delays.worst
 
 
 def join_answers(network: Network, clock: Clock) -> xs.Stream:

@@ -14,6 +14,8 @@ import typer
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from linearroad.queries.run import RunResult
 
 __all__ = ["run_command"]
@@ -83,7 +85,7 @@ def run_command(
         keep_state, from_state,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
-    live = _Live() if not json else None
+    live = _Live(options.speed is not None) if not json else None
     result = run(input, out, known, options, live)
     if live is not None:
         live.end()
@@ -93,24 +95,33 @@ def run_command(
         _print_summary(result, out, options.speed)
     if result.interrupted:
         raise typer.Exit(128 + signal.SIGINT)
+    if result.copies_differ:
+        raise typer.Exit(1)
 
 
 class _Live:
-    """Stream time, lag, reports a second and memory, while it runs: one line on a terminal."""
+    """Stream time, lag, reports a second and memory, while it runs: one line on a terminal.
+
+    When a paced run falls behind, or its first answers are late, it says so at once.
+    """
 
     PLAIN_EVERY_S = 10.0
+    BEHIND_S = 1.0  # stream seconds
 
-    def __init__(self) -> None:
+    def __init__(self, paced: bool) -> None:
         import psutil
 
         self._terminal = sys.stderr.isatty()
         self._process = psutil.Process()
-        self._shown = time.perf_counter()
+        self._shown = self._warned = time.perf_counter()
         self._rows = 0
+        self._paced, self._behind, self._late = paced, False, False
 
     def __call__(self, result: RunResult) -> None:
         """Show where the run is."""
         now = time.perf_counter()
+        if self._paced:
+            self._warn(result, now)
         if now - self._shown < (0.2 if self._terminal else self.PLAIN_EVERY_S):
             return
         rate = (result.rows - self._rows) / (now - self._shown)
@@ -125,6 +136,24 @@ class _Live:
         else:
             typer.echo(line, err=True)
 
+    def _warn(self, result: RunResult, now: float) -> None:
+        if result.first_late is not None and not self._late:
+            self._late = True
+            self._say(f"too late: {result.first_late}")
+        behind = result.lag_s > self.BEHIND_S
+        if behind and (not self._behind or now - self._warned > self.PLAIN_EVERY_S):
+            self._warned = now
+            self._say(
+                f"falling behind: second {result.stream_seconds:,} is {result.lag_s:.1f} stream "
+                "seconds late"
+            )
+        elif self._behind and not behind:
+            self._say(f"caught up at second {result.stream_seconds:,}")
+        self._behind = behind
+
+    def _say(self, sentence: str) -> None:
+        typer.echo(f"\r{sentence}\033[K" if self._terminal else sentence, err=True)
+
     def end(self) -> None:
         """The line has been left."""
         if self._terminal:
@@ -137,13 +166,14 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
 
     title = f"Linear Road: {result.reports:,} reports in {result.wall_seconds:.1f} s"
     table = Table(title=title, min_width=len(title))
-    for heading in ("answer", "count", *(("p50 s", "p99 s", "worst s", "late") if speed else ())):
+    timed = ("p50 s", "p99 s", "p99.99 s", "worst s", "late") if speed else ()
+    for heading in ("answer", "count", *timed):
         table.add_column(heading, justify="left" if heading == "answer" else "right")
     for name, count in result.answers.items():
         delays = result.response_s.get(name)
         figures = (
-            [f"{delays['p50']:.3f}", f"{delays['p99']:.3f}", f"{delays['worst']:.3f}",
-             f"{delays['late']:.0f}"]
+            [*(f"{delays[name]:.3f}" for name in ("p50", "p99", "p9999", "worst")),
+             f"{delays['late']:,.0f}"]
             if delays else []
         )  # fmt: skip
         table.add_row(name, f"{count:,}", *figures)
@@ -157,8 +187,24 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         console.print(f"{result.unanswerable:,} travel times without a history to answer from")
     if speed:
         console.print(f"furthest behind schedule: {max(result.worst_lag_s, 0):.3f} stream seconds")
+        console.print(result.longest, soft_wrap=True)
+    if result.first_late is not None:
+        console.print(f"too late: {result.first_late}", soft_wrap=True)
+    if result.digests is not None and len(result.digests) > 1:
+        _print_agreement(console, result, len(result.digests))
     if result.interrupted:
         console.print(
             f"interrupted: answers are complete up to stream second {result.stream_seconds:,}"
         )
-    console.print(f"answers in {out}", soft_wrap=True)
+    kept = "digests of the answers" if result.digests is not None else "answers"
+    console.print(f"{kept} in {out}", soft_wrap=True)
+
+
+def _print_agreement(console: Console, result: RunResult, expressways: int) -> None:
+    """Whether copies were answered as their originals were."""
+    if not result.copies_differ:
+        console.print(f"digests of {expressways:,} expressways: copies equal originals")
+        return
+    console.print(f"COPIES DIFFER from their originals in {result.copies_differ:,} digests:")
+    for sentence in result.first_differences:
+        console.print(f"  {sentence}", soft_wrap=True)

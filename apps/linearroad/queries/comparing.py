@@ -93,7 +93,7 @@ def _difference(
 
 
 def _only_one(weight: int, first: int, second: int) -> int | None:
-    """Who, if `first` is weight * who and `second` weight * who^2, as of one answer that differs."""
+    """Who, if `first` is weight * who and `second` weight * who^2: then one answer differs."""
     if not weight:
         return None
     twos = (weight & -weight).bit_length() - 1

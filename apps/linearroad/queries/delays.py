@@ -85,7 +85,7 @@ class Delays:
             if not total:
                 continue
             shares = {
-                key: float(min(np.searchsorted(upto, share * total), self._worst_ms[kind])) / 1000
+                key: min(int(np.searchsorted(upto, share * total)), self._worst_ms[kind]) / 1000
                 for key, share in _SHARES.items()
             }
             found[name] = {

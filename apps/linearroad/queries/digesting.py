@@ -74,8 +74,10 @@ class DigestingWorker(Worker):
         answered = []
         for copy, streams in zip(self.copies, money, strict=True):
             name, files = f" {copy.xway_by}", len(streams)
-            balances = streams[0].union(*streams[1:], ticks, name=f"money{name}").iterate(
-                accounts_of_files, files, name=f"accounts{name}"
+            balances = (
+                streams[0]
+                .union(*streams[1:], ticks, name=f"money{name}")
+                .iterate(accounts_of_files, files, name=f"accounts{name}")
             )
             answered.append(
                 balances.iterate(digest_balances, files, name=f"digest of balances{name}")
@@ -102,6 +104,7 @@ class DigestingWorker(Worker):
             self.execute(self._state)
         except BaseException as error:
             self.error = error
+            self.feeds[0].clock.give_up()
         self._state = None
 
     def digests(self, minutes: int) -> Iterator[tuple[int, Digests]]:

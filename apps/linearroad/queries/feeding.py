@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, pairwise
 from typing import Any
 
@@ -26,22 +26,29 @@ SLACK_S = 60  # of the stream, that feeds may be apart at full speed
 class Clock:
     """Stream time: `speed` times as fast as the wall clock, or as fast as the rows come.
 
-    It starts with the first rows, when everything is loaded and compiled. `stop` ends the stream
-    early: no more seconds begin, and nobody waits for one.
+    It starts when all engines have their first rows, and everything is loaded and compiled. `stop`
+    ends the stream early: no more seconds begin, and nobody waits for one.
     """
 
-    def __init__(self, speed: float | None, begin_s: int = 0) -> None:
+    def __init__(self, speed: float | None, begin_s: int = 0, engines: int = 1) -> None:
         self.speed = speed
         self.begin_s = begin_s  # the second of the stream that it starts with
         self.stop = threading.Event()
-        self._starting = threading.Lock()
+        self._ready = threading.Barrier(engines, self._begin)
         self._began: float | None = None
 
+    def _begin(self) -> None:
+        self._began = time.perf_counter()
+
     def start(self) -> None:
-        """The first second of the stream is now, unless it has been."""
-        with self._starting:
-            if self._began is None:
-                self._began = time.perf_counter()
+        """The first second of the stream is when the last engine has said this."""
+        with suppress(threading.BrokenBarrierError):  # another engine has failed: the run ends
+            self._ready.wait()
+
+    def give_up(self) -> None:
+        """An engine will never start, and nobody shall wait for it."""
+        self.stop.set()
+        self._ready.abort()
 
     def wall_seconds(self) -> float:
         """Since the start."""
@@ -72,8 +79,15 @@ class Convoy:
 
     def __init__(self, clock: Clock) -> None:
         self.slack_s = SLACK_S if clock.speed is None else 0
+        self._clock, self._started = clock, False
         self._due: list[int] = []
         self._told: list[int] = []
+
+    def start(self) -> None:
+        """Every feed has its first rows: the clock may start."""
+        if not self._started:
+            self._started = True
+            self._clock.start()
 
     def join(self) -> int:
         """A feed's place in the convoy."""
@@ -169,7 +183,8 @@ class RowFeed:
         paced = self.clock.speed is not None
         chunks = _primed(_by_second(rows) if paced else _by_chunk(rows))
         nothing = self._tuple(_NO_ROWS, False)
-        self.clock.start()
+        yield nothing  # all feeds of the engine get their first rows before the clock starts
+        self.convoy.start()
         for second, chunk, whole in chunks:
             if paced:
                 self.convoy.tell(self.place, second - 1)

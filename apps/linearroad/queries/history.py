@@ -38,6 +38,12 @@ class History:
             bool(stores),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the arrays take."""
+        tolls = sum(vids.nbytes + spent.nbytes for vids, spent in self.tolls.values())
+        return tolls + sum(array.nbytes for array in self.sums.values())
+
     def copied(self, xway_by: int, vid_by: int) -> History:
         """The same past for a copy of the expressways; the arrays are shared."""
         if not xway_by:

@@ -1,4 +1,4 @@
-"""The state of a run at the end of a minute: kept on disk, and gone on from by any number of copies.
+"""The state of a run at the end of a minute: kept on disk, and gone on from by many copies.
 
 What is kept are the arrays of the kernels, by expressway; a copy begins with those of its original,
 its vehicles renumbered. A run that goes on gives the answers that it would have given without a
@@ -58,9 +58,9 @@ def keep_state(directory: Path, source: Path, run: xs.Run, expressways: int, min
 
 
 def _write(directory: Path, name: str, arrays: Arrays) -> None:
-    with whole(directory / f"{name.replace(' ', '-')}.npz") as temporary:
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+    path = directory / f"{name.replace(' ', '-')}.npz"
+    with whole(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def _traffic(source: Path) -> dict[str, Any]:
@@ -110,16 +110,6 @@ class KeptState(Mapping[str, xs.KernelState]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @property
-    def bytes_kept(self) -> int:
-        """How much the originals' arrays take."""
-        names = [f"{kernel} {xway}" for kernel in BY_EXPRESSWAY for xway in range(self._base)]
-        return sum(
-            array.nbytes
-            for name in [*names, f"{ACCOUNTS} 0"]
-            for array in self._original(name).values()
-        )
-
 
 def read_state(directory: Path, source: Path) -> KeptState:
     """A state that `keep_state` wrote of this traffic."""
@@ -130,4 +120,6 @@ def read_state(directory: Path, source: Path) -> KeptState:
         raise InputError(f"{directory} is of version {meta.get('version')}, not {VERSION}")
     if meta.get("traffic") != _traffic(source):
         raise InputError(f"{directory} is the state of other traffic than {source}")
-    return KeptState(directory, int(meta["minute"]), int(meta["traffic"]["parameters"]["expressways"]))
+    return KeptState(
+        directory, int(meta["minute"]), int(meta["traffic"]["parameters"]["expressways"])
+    )

@@ -20,13 +20,14 @@ from linearroad.queries.digesting import DigestingWorker
 from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.keeping import keep_state, read_state
+from linearroad.queries.memory import check_memory
 from linearroad.queries.network import RAW, RULES, build
 from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS
 from linearroad.queries.reading import RowReader, open_input
 from linearroad.queries.sharding import BURST, HandingWorker, Worker, settled
 from linearroad.queries.stages import stage_nanoseconds
 from linearroad.queries.summary import RunOptions, write_summary
-from linearroad.queries.timeline import Timeline
+from linearroad.queries.timeline import Timeline, attributed, read_timeline
 from linearroad.queries.writing import FORMATS, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
@@ -62,6 +63,8 @@ def run(
     _check(options)
     copies = copies_of(source, options.expressways)
     files = len(open_input(source))
+    if len(copies) > 1:
+        check_memory(source, len(copies) * files, history.nbytes)
     kept = None if options.from_state is None else read_state(options.from_state, source)
     workers = _workers(options, len(copies), files)
     try:
@@ -69,10 +72,11 @@ def run(
         for earlier in ("output.csv", "output.parquet", "digests.parquet", "summary.json"):
             (out / earlier).unlink(missing_ok=True)  # of a run that this one replaces
         rejects = RejectWriter(out / "rejects.csv", files > 1)
-        clock = Clock(options.speed, 60 * kept.minute if kept is not None else 0)
+        begin_s = 60 * kept.minute if kept is not None else 0
+        clock = Clock(options.speed, begin_s, workers)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
             taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
-            look = _Look(taker.result, timeline, progress)
+            look = _Look(taker, timeline, progress)
             if options.answers == "digest":
                 shares = _divide(source, copies, workers, rejects, clock, options)
                 engines = [
@@ -94,7 +98,12 @@ def run(
                     taker, look, options,
                 )  # fmt: skip
         taker.result.rejects = dict(sorted(rejects.by_reason.items()))
-        write_summary(out / "summary.json", taker.result, options, workers, files)
+        if options.speed is not None:
+            rows = read_timeline(out / "timeline.csv")
+            taker.result.longest = attributed(rows, *taker.delays.worst)
+        write_summary(
+            out / "summary.json", taker.result, options, workers, files, clock.begin_s
+        )  # fmt: skip
         return taker.result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
@@ -169,14 +178,16 @@ class _Look:
     """Now and then: where the run is, for the timeline and whoever watches."""
 
     def __init__(
-        self, result: RunResult, timeline: Timeline, progress: Callable[[RunResult], None] | None
+        self, taker: AnswerSink, timeline: Timeline, progress: Callable[[RunResult], None] | None
     ) -> None:
-        self.result, self._timeline, self._progress = result, timeline, progress
+        self._taker, self._timeline, self._progress = taker, timeline, progress
         self.feeds: list[RowFeed] = []
         self.workers: list[Worker] = []
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
-        result = self.result
+        result = self._taker.result
+        late = self._taker.delays.first_late
+        result.first_late = late.sentence() if late is not None else None
         result.rows = sum(worker.rows for worker in self.workers) or self.feeds[0].rows
         result.lag_s = max(feed.lag_s for feed in self.feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in self.feeds)

@@ -198,6 +198,7 @@ class HandingWorker(Worker):
             self.execute()
         except BaseException as error:
             last = error
+            self.feeds[0].clock.give_up()
         for pending in self.pending:
             pending.batches.put(last)
 
@@ -249,7 +250,9 @@ def settled(query: xs.Query, workers: list[HandingWorker], clock: Clock) -> xs.S
     return answered.zip(told, left, name="answers").iterate(put_in_order, name="answers in order")
 
 
-def _balances(query: xs.Query, workers: list[HandingWorker], clock: Clock) -> tuple[xs.Stream, xs.Stream]:
+def _balances(
+    query: xs.Query, workers: list[HandingWorker], clock: Clock
+) -> tuple[xs.Stream, xs.Stream]:
     """What all workers hand over, and the balances that follow."""
     gathered = query.source(
         xs.io.iterable(lambda: together(workers, clock), out=GATHERED), name="seconds of all"

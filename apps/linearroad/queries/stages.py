@@ -10,8 +10,10 @@ import xstream as xs
 __all__ = ["STAGES", "stage_nanoseconds"]
 
 #: Stages in the order of the query, and the operators (without their numbers) that belong to each.
+#: In a paced run, reading includes waiting for the clock.
 STAGES = {
-    "decode": ("rows", "check"),
+    "reading": ("rows",),
+    "decode": ("check",),
     "copies": ("to be shifted", "shifted", "copy", "seconds"),
     "vehicles": ("vehicles",),
     "statistics": ("segment statistics",),

@@ -14,7 +14,7 @@ import psutil
 
 from linearroad.queries.answering import RunResult
 
-__all__ = ["RunOptions", "write_summary"]
+__all__ = ["RunOptions", "machine", "write_summary"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RunOptions:
 
 
 def write_summary(
-    path: Path, result: RunResult, options: RunOptions, workers: int, files: int
+    path: Path, result: RunResult, options: RunOptions, workers: int, files: int, from_second: int
 ) -> None:
     """Everything that a run has to say of itself, as JSON."""
     answers = list(result.answers.values())
@@ -51,6 +51,7 @@ def write_summary(
         "rules": options.rules,
         "speed": options.speed or "max",
         "minutes": options.minutes,
+        "from_second": from_second,
         "workers": workers,
         "expressways": files if options.expressways is None else options.expressways,
         "generated_expressways": files,
@@ -59,12 +60,13 @@ def write_summary(
         "scheduler": options.scheduler,
         "memory": options.memory,
         "version": metadata.version("xstream"),
-        "machine": _machine(),
+        "machine": machine(),
     }
     path.write_text(json.dumps(summary, indent=2) + "\n")
 
 
-def _machine() -> dict[str, str | int]:
+def machine() -> dict[str, str | int]:
+    """What this runs on."""
     cpu = platform.machine()
     described = Path("/proc/cpuinfo")
     for line in described.read_text().splitlines() if described.exists() else ():

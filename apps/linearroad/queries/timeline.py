@@ -1,7 +1,10 @@
-"""`timeline.csv`: how a run went along, a line a second of the wall clock."""
+"""`timeline.csv`: how a run went along, a line a second of the wall clock; and what held it up."""
 
 from __future__ import annotations
 
+import csv
+import resource
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -9,9 +12,19 @@ import psutil
 from linearroad.queries.answering import RunResult
 from linearroad.queries.feeding import Clock
 
-__all__ = ["Timeline"]
+__all__ = ["COLUMNS", "Timeline", "attributed", "read_timeline"]
 
-HEADER = "wall_s,stream_s,lag_s,rows,answers,memory_bytes,cpu_s"
+#: All but the lag and the memory count from the start. `steal_s` is time that the machine was
+#: taken away from all of its processors, faults are the process's, bytes those of real disks.
+COLUMNS = (
+    "wall_s", "stream_s", "lag_s", "rows", "answers", "memory_bytes", "cpu_s", "steal_s",
+    "major_faults", "minor_faults", "read_bytes", "write_bytes",
+)  # fmt: skip
+Row = dict[str, float]
+
+#: From these on, something is worth naming: what was stolen of a second, faults that went to disk,
+#: pages that were touched first, bytes from a disk.
+_STOLEN, _MAJOR, _MINOR, _BYTES = 0.05, 1, 20_000, 2**20
 
 
 class Timeline:
@@ -19,14 +32,21 @@ class Timeline:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._file = path.open("w", buffering=1, newline="\n")
-        self._file.write(HEADER + "\n")
+        self._file.write(",".join(COLUMNS) + "\n")
         self._process, self._clock = psutil.Process(), clock
         self._last = 0.0
-        self._cpu_before = self._cpu_s()
+        self._before = self._counters()
 
-    def _cpu_s(self) -> float:
-        used = self._process.cpu_times()
-        return float(used.user + used.system)
+    def _counters(self) -> tuple[float, ...]:
+        """CPU time, steal time, faults and bytes, since the process or the machine began."""
+        used, faults = self._process.cpu_times(), resource.getrusage(resource.RUSAGE_SELF)
+        steal = getattr(psutil.cpu_times(), "steal", 0.0)
+        try:
+            disk = self._process.io_counters()
+            transferred = disk.read_bytes, disk.write_bytes
+        except (AttributeError, psutil.Error):  # not every system tells
+            transferred = 0, 0
+        return used.user + used.system, steal, faults.ru_majflt, faults.ru_minflt, *transferred
 
     def note(self, result: RunResult, last: bool = False) -> None:
         """A line, unless the last one is younger than a second."""
@@ -34,13 +54,48 @@ class Timeline:
         if now - self._last < 1.0 and not last:
             return
         self._last = now
-        memory_bytes = self._process.memory_info().rss
-        cpu_s = self._cpu_s() - self._cpu_before
+        since = [a - b for a, b in zip(self._counters(), self._before, strict=True)]
         self._file.write(
             f"{now:.3f},{result.stream_seconds},{result.lag_s:.3f},{result.rows},"
-            f"{sum(result.answers.values())},{memory_bytes},{cpu_s:.2f}\n"
+            f"{sum(result.answers.values())},{self._process.memory_info().rss},"
+            f"{since[0]:.2f},{since[1]:.2f},{','.join(str(int(n)) for n in since[2:])}\n"
         )
 
     def close(self) -> None:
         """Everything is on disk."""
         self._file.close()
+
+
+def read_timeline(path: Path) -> list[Row]:
+    """What was noted, line by line."""
+    with path.open(newline="") as file:
+        return [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def attributed(rows: Sequence[Row], second: int, delay_s: float) -> str:
+    """What went on while the answers of a second took as long as they did, in one sentence."""
+    told = f"the answers of second {second:,} took longest, {delay_s:.3f} stream seconds"
+    after = next((i for i, row in enumerate(rows) if row["stream_s"] >= second and i), None)
+    if after is None:
+        return told
+    # What was noted last before may have been noted up to a second before the delay began.
+    before = rows[max(after - 2, 0)]
+    upto = rows[min(after + 1, len(rows) - 1)]
+    during = {name: upto[name] - before[name] for name in COLUMNS}
+    wall_s = max(during["wall_s"], 1e-3)
+    causes = []
+    if during["steal_s"] >= _STOLEN * wall_s:
+        causes.append(f"{during['steal_s']:.2f} s of processor time stolen by the host")
+    if during["major_faults"] >= _MAJOR:
+        causes.append(f"{during['major_faults']:,.0f} page faults that went to disk")
+    if during["minor_faults"] >= _MINOR:
+        causes.append(f"{during['minor_faults']:,.0f} pages touched for the first time")
+    for what in ("read", "write"):
+        if during[f"{what}_bytes"] >= _BYTES:
+            moved = during[f"{what}_bytes"] / 2**20
+            causes.append(
+                f"{moved:,.0f} MiB {'read from' if what == 'read' else 'written to'} disk"
+            )
+    busy = during["cpu_s"] / wall_s
+    causes.append(f"{busy:.2f} processors busy with it")
+    return f"{told}; in the {wall_s:.1f} s around it: {', '.join(causes)}"

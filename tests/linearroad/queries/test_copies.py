@@ -10,7 +10,7 @@ import pytest
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION
 from linearroad.queries import sharding
-from linearroad.queries.comparing import differences, read_digests, unshifted
+from linearroad.queries.comparing import differences, read_digests
 from linearroad.queries.delays import TYPES
 from linearroad.queries.history import History
 from linearroad.queries.layout import column
@@ -94,9 +94,7 @@ def test_a_digest_is_that_of_the_answers(
             expected[time // 60, kind] += [1, w, w * answer[who], w * answer[who] * answer[who]]
     np.testing.assert_array_equal(found.digests.sum(axis=0), expected.view(np.uint64))
     shape = found.digests.shape[:2]
-    np.testing.assert_array_equal(
-        read_digests(tmp_path / "digests.parquet", *shape), found.digests
-    )
+    np.testing.assert_array_equal(read_digests(tmp_path / "digests.parquet", *shape), found.digests)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -105,7 +103,8 @@ def test_copies_are_answered_as_their_originals_are(
 ) -> None:
     alone = digest(directory, tmp_path / "alone", history)
     many = digest(directory, tmp_path / "many", history, expressways=5 * BASE, workers=workers)
-    assert alone.digests is not None and many.digests is not None
+    assert alone.digests is not None
+    assert many.digests is not None
     assert (alone.digests[:, :, 0, 0].sum(axis=1) > 0).all()
     np.testing.assert_array_equal(many.digests, np.tile(alone.digests, (5, 1, 1, 1)))
     assert many.copies_differ == 0
@@ -145,7 +144,8 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
         sharding, "copy_of", lambda s, v, x, q, part: copy_with_a_difference(s, v, x, q, part=part)
     )
     many = digest(directory, tmp_path / "many", history, expressways=5 * BASE)
-    assert alone.digests is not None and many.digests is not None
+    assert alone.digests is not None
+    assert many.digests is not None
     wrong, first = differences(many.digests, alone.digests)
     assert wrong > 0
     assert {difference.expressway for difference in first} == {7}
@@ -198,7 +198,8 @@ def test_a_paced_digest_says_how_late_answers_were(
 ) -> None:
     alone = digest(directory, tmp_path / "alone", history)
     paced = digest(directory, tmp_path / "paced", history, expressways=2 * BASE, speed=5000.0)
-    assert alone.digests is not None and paced.digests is not None
+    assert alone.digests is not None
+    assert paced.digests is not None
     np.testing.assert_array_equal(paced.digests, np.tile(alone.digests, (2, 1, 1, 1)))
     assert set(paced.response_s) == {name for name in TYPES if alone.answers[name]}
     for delays in paced.response_s.values():

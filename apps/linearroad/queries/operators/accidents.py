@@ -1,7 +1,8 @@
 """Accidents: minutes in which two stopped vehicles stand at one place.
 
-Two operators with one output: marks, pairs of (segment key, minute). Stopped vehicles hang in
-chains by place, in a hash table; places where two or more stand are in a short list.
+The output are marks, pairs of (segment key, minute). Stopped vehicles are in a hash table by place,
+those of one place side by side, so that each is found with one look into memory; places where two
+or more stand are in a short list.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from linearroad.queries.layout import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS, colum
 
 __all__ = ["accidents"]
 
-NODES, PAIRS, LAST_SECOND, LIVE = range(4)
+ENTRIES, PAIRS, LAST_SECOND = range(3)
 
-STANDING = np.dtype([("place", "i8"), ("until", "i8"), ("vid", "i4"), ("next", "i4")], align=True)
+#: A vehicle that stands at a place until some second; a place of -1: nobody.
+STANDING = np.dtype([("place", "i8"), ("until", "i8"), ("vid", "i4")], align=True)
+NOWHERE = -1
 
 
 @numba.njit(inline="always")
-def bucket(place, heads):
-    """The chain of a place."""
-    return ((place * -7046029254386353131) >> 40) & (len(heads) - 1)
+def home(place, size):
+    """Where the vehicles of a place are looked for first."""
+    return ((((place * -7046029254386353131) >> 32) & 0xFFFFFFFF) * size) >> 32
 
 
 @numba.njit
@@ -32,18 +35,19 @@ def segment_key(place):
 
 
 @numba.njit
-def two_until(heads, nodes, place):
+def two_until(standing, place):
     """Until when at least two vehicles stand at a place."""
     first, second = NO_MINUTE, NO_MINUTE
-    node = heads[bucket(place, heads)]
-    while node >= 0:
-        if nodes[node].place == place:
-            until = nodes[node].until
+    size = len(standing)
+    at = home(place, size)
+    while standing[at].place != NOWHERE:
+        if standing[at].place == place:
+            until = standing[at].until
             if until > first:
                 first, second = until, first
             elif until > second:
                 second = until
-        node = nodes[node].next
+        at = at + 1 if at + 1 < size else 0
     return second
 
 
@@ -57,52 +61,50 @@ def marked(marks, count, key, minute):
 
 
 @numba.njit
-def rebuilt(heads, nodes, number, now):
-    """Without those that stood there long ago; chains as short as ever."""
-    live = 0
-    for node in range(number[NODES]):
-        if nodes[node].until > now:
-            nodes[live] = nodes[node]
-            live += 1
-    size = len(heads)
-    if 2 * live > size:
-        heads = xs.grow(heads, 2 * size)
-    heads[:] = -1
-    for node in range(live):
-        at = bucket(nodes[node].place, heads)
-        nodes[node].next = heads[at]
-        heads[at] = node
-    number[NODES] = live
-    return heads
+def rebuilt(standing, number, now, more):
+    """Without those that stood there long ago, and with room for `more`; at most 5/7 are taken."""
+    old, live = standing.copy(), 0
+    for i in range(len(old)):
+        live += old[i].until > now
+    if 7 * (live + more) > 5 * len(standing):
+        standing = xs.grow(standing, 8 * (live + more) // 5)
+    size = len(standing)
+    for at in range(size):
+        standing[at].place, standing[at].until = NOWHERE, NO_MINUTE
+    for i in range(len(old)):
+        if old[i].until > now:
+            at = home(old[i].place, size)
+            while standing[at].place != NOWHERE:
+                at = at + 1 if at + 1 < size else 0
+            standing[at] = old[i]
+    number[ENTRIES] = live
+    return standing
 
 
-@numba.njit
-def stand(heads, nodes, number, place, vid, until, time):
+@numba.njit(inline="always")
+def stand(standing, number, place, vid, until, time):
     """Enter or move the end of a vehicle's standing; whether another stands there at `time`."""
-    at = bucket(place, heads)
-    node, mine, company = heads[at], -1, False
-    while node >= 0:
-        if nodes[node].place == place:
-            if nodes[node].vid == vid:
-                mine = node
-            elif nodes[node].until > time:
+    size = len(standing)
+    at, mine, company = home(place, size), -1, False
+    while standing[at].place != NOWHERE:
+        if standing[at].place == place:
+            if standing[at].vid == vid:
+                mine = at
+            elif standing[at].until > time:
                 company = True
-        node = nodes[node].next
+        at = at + 1 if at + 1 < size else 0
     if mine < 0:
-        mine = number[NODES]
-        number[NODES] += 1
-        nodes[mine].place, nodes[mine].vid = place, vid
-        nodes[mine].next = heads[at]
-        heads[at] = mine
-    nodes[mine].until = until
+        mine = at
+        number[ENTRIES] += 1
+        standing[mine].place, standing[mine].vid = place, vid
+    standing[mine].until = until
     return company
 
 
 @xs.kernel(
     state={
-        "number": np.array([0, 0, NO_MINUTE, 0], np.int64),
-        "heads": np.full(64, -1, np.int32),
-        "nodes": np.zeros(64, STANDING),
+        "number": np.array([0, 0, NO_MINUTE], np.int64),
+        "standing": np.full(64, np.array((NOWHERE, NO_MINUTE, 0), STANDING)),
         "pairs": np.zeros(16, np.int64),
     },
     out=column("int64"),
@@ -116,24 +118,22 @@ def accidents(
     `by_second` (rule set `paper`): every second counts, also those without any report. Otherwise
     (`brandeis`) only the reports of standing vehicles do, 0 to 30 s after one of another's.
     """
-    number, heads, nodes, pairs = state.number, state.heads, state.nodes, state.pairs
+    number, standing, pairs = state.number, state.standing, state.pairs
     marks, count = np.empty(8, np.int64), 0
     minute, many = time // 60, len(event) // 3
-    if number[NODES] + many > len(nodes):
-        heads = rebuilt(heads, nodes, number, time - 1)
-        if 8 * (number[NODES] + many) > 7 * len(nodes):
-            nodes = xs.grow(nodes, 5 * (number[NODES] + many) // 4)
     if by_second:  # what happened since the last second that had rows
         for p in range(number[PAIRS]):
-            end = min(two_until(heads, nodes, pairs[p]), time)
+            end = min(two_until(standing, pairs[p]), time)
             if number[LAST_SECOND] + 1 < end:
                 for past in range((number[LAST_SECOND] + 1) // 60, (end - 1) // 60 + 1):
                     marks = marked(marks, count, segment_key(pairs[p]), past)
                     count += 1
+    if 7 * (number[ENTRIES] + many) > 6 * len(standing):
+        standing = rebuilt(standing, number, time - 1, many)
     for i in range(many):
         company = stand(
-            heads, nodes, number, event[3 * i], event[3 * i + 1], event[3 * i + 2], time
-        )
+            standing, number, event[3 * i], event[3 * i + 1], event[3 * i + 2], time
+        )  # fmt: skip
         if company and event[3 * i + 2] > time:
             known = False
             for p in range(number[PAIRS]):
@@ -145,7 +145,7 @@ def accidents(
                 number[PAIRS] += 1
     kept = 0
     for p in range(number[PAIRS]):
-        if two_until(heads, nodes, pairs[p]) > time:
+        if two_until(standing, pairs[p]) > time:
             marks = marked(marks, count, segment_key(pairs[p]), minute)
             count += 1
             if by_second:

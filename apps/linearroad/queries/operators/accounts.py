@@ -155,7 +155,7 @@ def accounts_of_files(part, time, request, charge_vid, charge, files, state, out
         state.pages, state.entry, state.balance, times[due], vids[due], amounts[due],
         ask_times[asked], ask_vids[asked],
     )  # fmt: skip
-    out.emit_at(0, time, ask_times[asked], ask_parts[asked], ask_qids[asked], answers)
+    out.emit_at(0, until - 1, ask_times[asked], ask_parts[asked], ask_qids[asked], answers)
     rest = keep_the_rest(times, c, until)
     for i in range(len(rest)):
         k = rest[i]

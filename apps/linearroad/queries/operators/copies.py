@@ -70,9 +70,9 @@ def shifted_vehicles(state, vid_by, xway_by):
 
 def shifted_accidents(state, vid_by, xway_by):
     """Places are counted from an expressway's first, so only vehicles have other numbers."""
-    nodes = state["nodes"].copy()
-    nodes["vid"] += vid_by
-    return {**state, "nodes": nodes}
+    standing = state["standing"].copy()
+    standing["vid"] += np.int32(vid_by)
+    return {**state, "standing": standing}
 
 
 @numba.njit(cache=True, nogil=True)

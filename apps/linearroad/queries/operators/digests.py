@@ -2,7 +2,7 @@
 
 An answer is weighed by a hash of everything but who it is for, and the digest of a minute's answers
 of a kind is their number and the sums of weight, weight * who and weight * who^2, modulo 2^64.
-Copies of traffic have shifted VIDs and QIDs, and these sums say what they would be without the shift
+Copies of traffic have shifted VIDs and QIDs, and these sums say what they would be without that
 (`linearroad.queries.comparing`), so the engine need not know whose copy it works on.
 """
 
@@ -49,7 +49,7 @@ def add(sums, at, kind, time, who, value, amount):
 
 @numba.njit
 def minute_of(sums, time, width):
-    """Where the digests of a minute begin, `width` numbers wide, and the sums with room for them."""
+    """Where a minute's digests begin, which are `width` numbers, and the sums with room for them."""
     at = time // 60 * width
     return at, xs.grow(sums, at + width)
 

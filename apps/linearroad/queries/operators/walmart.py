@@ -21,7 +21,7 @@ from linearroad.queries.layout import (
     TRIGGER,
     column,
 )  # fmt: skip
-from linearroad.queries.operators.accidents import bucket, marked, segment_key
+from linearroad.queries.operators.accidents import marked, segment_key
 from linearroad.queries.operators.roads import add_xway, slot_of
 from linearroad.queries.operators.vehicles import (
     STOPPED_AFTER,
@@ -176,6 +176,12 @@ ACCIDENT = np.dtype(
     [("key", "i8"), ("place", "i8"), ("since", "i8"), ("marked", "i8"), ("over", "i8")], align=True
 )
 NODES, ACCIDENTS = range(2)
+
+
+@numba.njit(inline="always")
+def bucket(place, heads):
+    """The chain of a place."""
+    return ((place * -7046029254386353131) >> 40) & (len(heads) - 1)
 
 
 @numba.njit

@@ -1,0 +1,113 @@
+"""What a run takes of memory: an account by what it is for, before anything is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+
+from linearroad.layout import Layout
+from linearroad.manifest import read_manifest
+from linearroad.queries.operators.batches import PERIOD, REPORT
+from linearroad.queries.operators.ledger import ENTRY, PAGE
+from xstream.errors import InputError
+
+__all__ = ["Account", "account_of", "available_bytes", "check_memory"]
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+#: Bytes a vehicle on the road: its report, the toll it was quoted (both in arrays with a sixteenth
+#: of room to spare), its place in the road's table (76 to 85 % full), and, spread over all, what
+#: the cars that stand and the sums of the minute take.
+REPORT_BYTES = REPORT.itemsize * 17 / 16
+QUOTED_BYTES = 8 * 17 / 16
+ROAD_BYTES = 8 / 0.8
+STANDING_BYTES = 5
+#: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
+BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
+#: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.
+OPERATORS_BYTES = 190 * KIB
+DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
+#: The interpreter, libraries, compiled code; and rows and answers on their way.
+PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run with so many expressways takes: name, bytes an expressway, bytes in all."""
+
+    expressways: int
+    vehicles: int
+    on_the_road: int
+    lines: tuple[tuple[str, float, float], ...]
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return sum(line[2] for line in self.lines)
+
+
+def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
+    """What copies of generated expressways take, at the fullest moment of their stream."""
+    manifest = read_manifest(base)
+    originals = int(manifest["parameters"]["expressways"])
+    minutes = int(manifest["parameters"].get("minutes", 180))
+    copies = expressways / originals
+    vehicles = int(manifest["totals"]["vehicles"]) * copies
+    road = sum(
+        on_the_road_at_the_end(Layout(base).traffic(x, manifest["parameters"]["format"]))
+        for x in range(originals)
+    ) * copies  # fmt: skip
+
+    def line(name: str, total: float) -> tuple[str, float, float]:
+        return name, total / expressways, total
+
+    lines = (
+        line("vehicles on the road: last reports", REPORT_BYTES * road),
+        line("vehicles on the road: quoted tolls", QUOTED_BYTES * road),
+        line("vehicles on the road: who they are", ROAD_BYTES * road),
+        line("vehicles on the road: those that stand, sums", STANDING_BYTES * road),
+        line("accounts of vehicles seen", BALANCE_BYTES * vehicles),
+        line("operators and small tables", OPERATORS_BYTES * expressways),
+        line("digests by minute", DIGEST_BYTES_A_MINUTE * minutes * expressways),
+        ("history, shared by copies", history_bytes / originals, float(history_bytes)),
+        ("rows and answers on their way", 0.0, float(IN_FLIGHT_BYTES)),
+        ("interpreter, libraries, compiled code", 0.0, float(PROCESS_BYTES)),
+    )
+    return Account(expressways, int(vehicles), int(road), lines)
+
+
+def on_the_road_at_the_end(path: Path) -> int:
+    """Vehicles on an expressway when its stream ends: each reports once in the last 30 seconds.
+
+    Traffic grows to the end of the stream, so this is the most there are.
+    """
+    if path.suffix != ".parquet":
+        return 60_000  # what three hours come to
+    file = pq.ParquetFile(path)
+    last = file.read_row_group(file.num_row_groups - 1, columns=["type", "time"])
+    times = last["time"].to_numpy()
+    return int(((times > times[-1] - PERIOD) & (last["type"].to_numpy() == 0)).sum())
+
+
+def available_bytes() -> int:
+    """What this process may still take: of the machine, or of the group it is limited to."""
+    free = int(psutil.virtual_memory().available)
+    limit = Path("/sys/fs/cgroup/memory.max")
+    used = Path("/sys/fs/cgroup/memory.current")
+    try:
+        return min(free, int(limit.read_text()) - int(used.read_text()))
+    except (OSError, ValueError):  # no group, or no limit
+        return free
+
+
+def check_memory(base: Path, expressways: int, history_bytes: int) -> None:
+    """An InputError for what would not fit, with the figure that it would need."""
+    needed, free = account_of(base, expressways, history_bytes).total, available_bytes()
+    if needed > free:
+        raise InputError(
+            f"{expressways:,} expressways need about {needed / GIB:.1f} GiB of memory, and "
+            f"{free / GIB:.1f} GiB are free"
+        )

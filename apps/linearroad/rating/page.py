@@ -1,0 +1,302 @@
+"""The page of `rate`: the verdict, each step that led to it, and what others have reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from linearroad.validation.answers import LIMITS_S, TYPES
+from xstream.report import plots
+from xstream.report.page import document, paragraphs, plot_html, section, table_html, write
+from xstream.report.profile_page import size
+
+__all__ = ["write_page"]
+
+Rating = dict[str, Any]
+Step = dict[str, Any]
+Rows = Sequence[dict[str, float]]
+Lines = dict[str, list[tuple[float, float, float]]]
+
+MOST_POINTS = 400
+RED = "#a61c1c"
+#: The columns of the paper's Table 8, and the kinds of answers in each.
+ASKED = {"toll or alert": TYPES[:2], "balance": TYPES[2:3], "expenditure": TYPES[3:4],
+         "travel time": TYPES[4:]}  # fmt: skip
+LIMIT_S = dict(zip(TYPES, LIMITS_S, strict=True))
+STRICT_S = min(LIMITS_S)
+STRICT = [kind for kind in TYPES if LIMIT_S[kind] == STRICT_S]
+RUNS = {"probe": "probes", "full": "full streams"}
+PERCENTILES = {"p50": "50 %", "p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %"}
+PUBLISHED = (
+    ("relational System X", "0.5", "one machine", "no"),
+    ("SCSQ", "1.5", "one machine", "no"),
+    ("Aurora", "2.5", "one machine", "no"),
+    ("SQLstream", "60", "4 cores (vendor's claim)", "no"),
+    ("SEEP", "350", "50 machines", "no"),
+    ("SCSQ-PLR", "512", "a cluster", "no"),
+)
+STYLE = """<style>
+.verdict{padding:.9rem 1.1rem;border-left:6px solid;border-radius:4px;font-weight:600;
+font-size:1.15rem;max-width:none;background:#eaf6ee;border-color:#18713c}
+.quick{background:#fdf5e3;border-color:#b8860b}.no{background:#fbecea;border-color:#a61c1c}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.7rem}
+.tiles div{background:var(--tint);border-radius:4px;padding:.6rem .8rem;line-height:1.3;
+font-size:.85rem;color:var(--soft)}.tiles b{display:block;font-size:1.4rem;color:var(--ink)}
+ul{padding-left:1.2rem;max-width:46rem}li{margin:.35rem 0}
+.steps td.why{white-space:normal;min-width:15rem}.steps td:first-child{min-width:0}
+.steps tr>:first-child{position:sticky;left:0;background:#fff;padding-right:1rem}
+.ours tr:last-child td{font-weight:600;background:var(--tint)}</style>"""
+
+
+def _rated(rating: Rating, step: Step | None = None) -> str:
+    """An L as it is named everywhere: that of a quick rating is never without its word."""
+    expressways = (step or rating)["expressways"]
+    named = f"L = {expressways:,}" if expressways else "none"
+    if step is not None:
+        named += f", {step['kind']}" + ("" if step["passed"] else ", not passed")
+    return named + (" (quick)" if rating["quick"] else "")
+
+
+def _worst(step: Step, kinds: Iterable[str], figure: str = "worst") -> float | None:
+    """The slowest of some kinds of answers; None where there were none."""
+    found = (step["response_s"].get(kind, {}).get(figure) for kind in kinds)
+    return max((value for value in found if value is not None), default=None)
+
+
+def _share(cpu_s: float, wall_s: float, rating: Rating) -> float:
+    return cpu_s / wall_s / rating["machine"]["cores"] if wall_s > 0 else 0.0
+
+
+def _deciding(rating: Rating, steps: Iterable[Step]) -> Step | None:
+    """The step that the rating is due to, a full stream if there is one; else the last that ran."""
+    ran = [step for step in steps if step["wall_s"] > 0]
+    # A probe may have passed with more than a full stream did.
+    passed = [s for s in ran if s["passed"] and s["expressways"] <= rating["expressways"]]
+    best = max(passed, key=lambda s: (s["expressways"], s["kind"] == "full"), default=None)
+    return best or (ran[-1] if ran else None)
+
+
+def _verdict(rating: Rating) -> str:
+    kind = "no" if not rating["passed"] else "quick" if rating["quick"] else ""
+    word = " (quick)" if rating["quick"] else ""
+    told = f'<p class="verdict {kind}">{escape(rating["sentence"] + word)}</p>'
+    step, machine = _deciding(rating, rating["steps"]), rating["machine"]
+    if step is None or not rating["passed"]:
+        return told
+    share = _share(step["cpu_s"], step["wall_s"], rating)
+    tiles = [
+        (f"{rating['expressways']:,}", f"expressways{word}"),
+        (f"{rating['speed']:g} ×", "the pace: the headroom"),
+        (f"{_worst(step, STRICT) or 0:.3g} s", f"slowest toll, alert or balance, of {STRICT_S} s"),
+        (f"{step['reports_per_second'] / 1e6:,.2f} M", "reports a second"),
+        (size(step["peak_memory_bytes"]), f"of {size(machine['memory_bytes'])} memory"),
+        (f"{share:.0%}", f"of {machine['cores']} cores"),
+    ]
+    shown = "".join(f"<div><b>{escape(n)}</b>{escape(what)}</div>" for n, what in tiles)
+    return f'{told}<div class="tiles">{shown}</div>'
+
+
+def _meaning(rating: Rating) -> str:
+    base, speed, rated = rating["base"], rating["speed"], rating["expressways"]
+    compared, different = (
+        sum(step["digests"][name] for step in rating["steps"]) for name in ("compared", "different")
+    )
+    copies = rated - base["expressways"]
+    told = [
+        "L is the number of expressways whose cars this one machine answers at once: every toll, "
+        "alert, balance, expenditure and travel time, right and within its limit.",
+        "The stream ran at the benchmark's own pace." if speed == 1 else
+        f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds. "
+        f"That is {speed:g} times the headroom, never a larger L.",
+        f"{base['expressways']:,} expressways were generated: {base['minutes']:,} minutes, "
+        f"{base['reports']:,} reports of {base['vehicles']:,} vehicles, {base['queries']:,} "
+        "requests" + (f". The other {copies:,} are copies of them." if copies > 0 else "."),
+        "History is shared: a copy asks the history of the expressway that it is a copy of."
+        if rating["history_is_shared"] else "Every expressway has a history of its own.",
+        f"How it was checked. The originals' answers: {rating['validated'] or 'not validated'}. "
+        f"The copies': {compared:,} digests compared with the originals', {different:,} different.",
+        {None: "This is a quick rating: by probe runs alone, without a full stream.",
+         True: f"A full stream of {base['minutes']:,} minutes confirmed it.",
+         False: "No full stream has confirmed an L."}[rating["confirmed"]],
+    ]  # fmt: skip
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in told)}</ul>"
+
+
+def _differing(rating: Rating) -> str:
+    parts = []
+    for step in rating["steps"]:
+        digests = step["digests"]
+        if digests["different"]:
+            differ = f"{digests['different']:,} of {digests['compared']:,} digests differ"
+            first = "".join(f"<li>{escape(sentence)}</li>" for sentence in digests["first"])
+            parts.append(f"<h3>{escape(_rated(rating, step))}: {differ}</h3><ul>{first}</ul>")
+    return section("Answers that differ", "<div class='bad'>", *parts, "</div>") if parts else ""
+
+
+def _steps_table(rating: Rating) -> str:
+    heads = ["L", "run", *(f"{name}, s (limit {LIMIT_S[of[0]]})" for name, of in ASKED.items()),
+             "verdict", "peak memory", "of the cores", "Mreports/s"]  # fmt: skip
+    rows = []
+    for step in rating["steps"]:
+        run = f"{step['kind']}, minutes {step['from_minute']:g} to {step['to_minute']:g}"
+        if step["speed"] != rating["speed"]:
+            run += f", {step['speed']:g} × pace"
+        worst = (_worst(step, of) for of in ASKED.values())
+        used = ["-"] * 3
+        if step["wall_s"] > 0:  # a step that was refused used nothing
+            used = [size(step["peak_memory_bytes"]),
+                    f"{_share(step['cpu_s'], step['wall_s'], rating):.0%}",
+                    f"{step['reports_per_second'] / 1e6:,.2f}"]  # fmt: skip
+        rows.append([
+            f"{step['expressways']:,}" + (" (quick)" if rating["quick"] else ""), run,
+            *("-" if seconds is None else f"{seconds:,.3f}" for seconds in worst),
+            "passed" if step["passed"] else f"not passed: {step['why']}", *used,
+        ])  # fmt: skip
+    # Text of cells is escaped: a "<td>" is always a cell's beginning.
+    table = table_html(heads, rows).replace("<td>passed", "<td class='good'>passed")
+    table = table.replace("<td>not passed", "<td class='bad why'>not passed")
+    return f"<div class='steps'>{table}</div>"
+
+
+def _details(rating: Rating, step: Step) -> str:
+    """Everything measured of a step, for those who open it."""
+    rows = [
+        (kind, *("-" if of.get(p) is None else f"{of[p]:.3f}" for p in (*PERCENTILES, "worst")),
+         of["limit"], f"{of['late']:,}", f"{100 * of['within_1_s']:.4g} %")
+        for kind, of in step["response_s"].items()
+    ]  # fmt: skip
+    told = (
+        f"{step['reports']:,} reports, {step['answers']:,} answers in {step['wall_s']:,.1f} s with "
+        f"{step['cpu_s']:,.1f} s of processors; at most {step['worst_lag_s']:.3f} stream seconds "
+        f"behind schedule. By the account it needs {size(step['needed_bytes'])} of memory.\n\n"
+        + (f"The longest delay: {step['stall']}." if step["stall"] else "")
+    )
+    heads = ("stream s", *PERCENTILES.values(), "worst", "limit", "late", "within 1 s")
+    return (
+        f"<details><summary>{escape(_rated(rating, step))}</summary>{paragraphs(told)}"
+        f"{table_html(heads, rows) if rows else ''}</details>"
+    )
+
+
+def _response_plot(steps: Sequence[Step]) -> Any:
+    ran = sorted((s for s in steps if _worst(s, STRICT)), key=lambda s: float(s["expressways"]))
+    series: Lines = {}
+    for kind, runs in RUNS.items():
+        for figure, name in (("worst", "worst"), ("p9999", "99.99 %")):
+            for step in ran:
+                if step["kind"] == kind and (y := _worst(step, STRICT, figure)):
+                    series.setdefault(f"{name}, {runs}", []).append((step["expressways"], y, 0))
+    drawn = plots.lines("", "L", "stream s", series, log_y=True)
+    drawn.add_hline(
+        STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line={"dash": "dash", "color": RED}
+    )
+    if failed := [step for step in ran if not step["passed"]]:
+        drawn.add_scatter(
+            x=[step["expressways"] for step in failed], y=[_worst(s, STRICT) for s in failed],
+            mode="markers", name="not passed", marker={"symbol": "x", "size": 11, "color": RED},
+        )  # fmt: skip
+    return drawn
+
+
+def _over_time(
+    rating: Rating, timelines: Iterable[Rows], key: str, unit: str, one: float
+) -> Iterator[tuple[str, Any]]:
+    """A line a step; probes and full streams apart, since one is a corner of the other."""
+    for kind, runs in RUNS.items():
+        series: Lines = {}
+        for step, rows in zip(rating["steps"], timelines, strict=False):
+            name = _rated(rating, step)
+            while name in series:
+                name += ", again"
+            if step["kind"] == kind and rows:
+                # Of each stretch the highest, so that no peak is lost.
+                width = -(-len(rows) // MOST_POINTS)
+                kept = (rows[i : i + width] for i in range(0, len(rows), width))
+                tops = (max(stretch, key=lambda row: row[key]) for stretch in kept)
+                series[name] = [(row["stream_s"] / 60, row[key] / one, 0) for row in tops]
+        if series:
+            yield runs, plots.lines("", "minute of the stream", unit, series)
+
+
+def _cpu_plot(rating: Rating, rows: Rows) -> Any:
+    kept = [*rows[:: -(-len(rows) // (MOST_POINTS - 1))], rows[-1]]
+    series: Lines = {}
+    for key, name in (("cpu_s", "used by the run"), ("steal_s", "taken away by the host")):
+        series[name] = [
+            (b["stream_s"] / 60, 100 * _share(b[key] - a[key], wall_s, rating), 0)
+            for a, b in pairwise(kept)
+            if (wall_s := b["wall_s"] - a["wall_s"]) > 0
+        ]
+    unit = f"% of {rating['machine']['cores']} cores"
+    return plots.lines("", "minute of the stream", unit, series)
+
+
+def _stage_plot(stages: dict[str, float]) -> Any:
+    names = [escape(name) for name in stages]  # a plot reads marks in its words
+    drawn = plots.stacked_bars("", "ns of a core", names, {"": list(stages.values())})
+    words = [f"{ns:.1f}" for ns in stages.values()]
+    drawn.update_traces(text=words, textposition="outside", cliponaxis=False)
+    return drawn.update_layout(showlegend=False, xaxis_range=[0, 1.15 * max(stages.values())])
+
+
+def _plots(rating: Rating, timelines: Sequence[Rows]) -> Iterable[tuple[str, str, Any]]:
+    """Heading, words and figure of every plot for which there is something to draw."""
+    steps = rating["steps"]
+    if any(_worst(step, STRICT) for step in steps):
+        words = "Tolls, alerts and balances, on a logarithmic scale. A cross: not passed."
+        yield "Response time against L", words, _response_plot(steps)
+    for runs, figure in _over_time(rating, timelines, "lag_s", "stream s", 1):
+        yield f"Behind schedule: {runs}", "", figure
+    for runs, figure in _over_time(rating, timelines, "memory_bytes", "GB", 1e9):
+        yield f"Memory: {runs}", "", figure
+    rows_of = {id(s): rows for s, rows in zip(steps, timelines, strict=False) if len(rows) > 1}
+    if step := _deciding(rating, (step for step in steps if id(step) in rows_of)):
+        yield f"Processors: {_rated(rating, step)}", "", _cpu_plot(rating, rows_of[id(step)])
+    counted = [step for step in steps if any(step["stage_ns"].values())]
+    full = [step for step in counted if step["kind"] == "full"]
+    if step := full[-1] if full else _deciding(rating, counted):
+        words = f"{sum(step['stage_ns'].values()):.1f} nanoseconds of a core for each report."
+        figure = _stage_plot(step["stage_ns"])
+        yield f"Where a report's time goes: {_rated(rating, step)}", words, figure
+
+
+def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
+    """One HTML file that needs nothing else. `timelines` has the rows of each step, or none."""
+    steps, rated = rating["steps"], _rated(rating)
+    machine = rating["machine"] | {"memory_bytes": size(rating["machine"]["memory_bytes"])}
+    where = f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes']}"
+    drawn = []
+    for number, (title, words, figure) in enumerate(_plots(rating, timelines)):
+        # The page's headings name the plots, whose own do not wrap on a phone.
+        below = 75 + 12 * len(figure.data)  # of a legend with two names a line
+        margin = {"l": 56, "r": 12, "t": 12, "b": below}
+        figure.update_layout(title=None, height=300 + below, margin=margin)
+        drawn.append(section(title, paragraphs(words), plot_html(figure, number)))
+    total = ("in all", 0, sum(line[2] for line in rating["memory"]))
+    account = [
+        (of, size(one) if one else "-", size(b)) for of, one, b in [*rating["memory"], total]
+    ]
+    slowest = (
+        "The slowest answer of each kind, in stream seconds after the report or request that "
+        f"asked for it. A stream second lasts {1 / rating['speed']:.3g} s."
+    )
+    ours = (f"xstream, {rating['speed']:g} × pace", rated.removeprefix("L = "), where, "yes")
+    published = table_html(("system", "L", "on", "travel time"), [*PUBLISHED, ours])
+    details = (_details(rating, step) for step in steps)
+    body = [
+        STYLE, _verdict(rating), _meaning(rating), _differing(rating),
+        section("Worst response times, step by step", paragraphs(slowest), _steps_table(rating),
+                *details) if steps else section("No step was run"),
+        *drawn,
+        section("Beside the published ratings", f'<div class="ours">{published}</div>',
+                paragraphs("On the machines of their years. Only ours answers travel time.")),
+        section(f"Memory by account: {rated}",
+                table_html(("for", "one expressway", "in all"), account)) if total[2] else "",
+        section("The machine", table_html(("", ""), [
+            *((name.removesuffix("_bytes"), value) for name, value in machine.items()),
+            ("workers", rating["workers"]), ("xstream", rating["version"])])),
+    ]  # fmt: skip
+    write(path, document(f"Linear Road rating: {rated}", body, where, plots=bool(drawn)))
