@@ -120,7 +120,7 @@ def test_every_step_is_in_the_table_with_its_worst_response_times(tmp_path: Path
         assert f">{cell}</td>" in passed, cell
     failed = row_of(page, "1,000")
     assert "class='bad why'>not passed: 1,234 toll notifications came after 5 s" in failed
-    assert "minutes 0 to 180" in row_of(page, "900")
+    assert ">full, minutes 0 to 180</td>" in page
 
 
 def test_a_refused_step_says_why_and_claims_no_figures(tmp_path: Path) -> None:

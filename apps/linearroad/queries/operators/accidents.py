@@ -24,8 +24,10 @@ NOWHERE = -1
 
 @numba.njit(inline="always")
 def home(place, size):
-    """Where the vehicles of a place are looked for first."""
-    return ((((place * -7046029254386353131) >> 32) & 0xFFFFFFFF) * size) >> 32
+    """Where the vehicles of a place are looked for first. Queues stand at even distances: mix well."""
+    mixed = place * -7046029254386353131
+    mixed = (mixed ^ (mixed >> 32)) * -4658895280553007687
+    return (((mixed >> 32) & 0xFFFFFFFF) * size) >> 32
 
 
 @numba.njit
@@ -62,12 +64,12 @@ def marked(marks, count, key, minute):
 
 @numba.njit
 def rebuilt(standing, number, now, more):
-    """Without those that stood there long ago, and with room for `more`; at most 5/7 are taken."""
+    """Without those that stood there long ago, and with room for `more`: at most 3/5 are taken."""
     old, live = standing.copy(), 0
     for i in range(len(old)):
         live += old[i].until > now
-    if 7 * (live + more) > 5 * len(standing):
-        standing = xs.grow(standing, 8 * (live + more) // 5)
+    if 5 * (live + more) > 3 * len(standing):
+        standing = xs.grow(standing, 9 * (live + more) // 5)
     size = len(standing)
     for at in range(size):
         standing[at].place, standing[at].until = NOWHERE, NO_MINUTE
@@ -128,7 +130,7 @@ def accidents(
                 for past in range((number[LAST_SECOND] + 1) // 60, (end - 1) // 60 + 1):
                     marks = marked(marks, count, segment_key(pairs[p]), past)
                     count += 1
-    if 7 * (number[ENTRIES] + many) > 6 * len(standing):
+    if 4 * (number[ENTRIES] + many) > 3 * len(standing):
         standing = rebuilt(standing, number, time - 1, many)
     for i in range(many):
         company = stand(
