@@ -14,17 +14,19 @@ from linearroad.queries.feeding import Clock
 
 __all__ = ["COLUMNS", "Timeline", "attributed", "read_timeline"]
 
-#: All but the lag and the memory count from the start. `steal_s` is time that the machine was
-#: taken away from all of its processors, faults are the process's, bytes those of real disks.
+#: All but the lag and the memory count from the start, over all processors: the process's own time,
+#: that of everybody else, and what the host took away (`steal_s`). Faults are the process's, bytes
+#: those of real disks.
 COLUMNS = (
-    "wall_s", "stream_s", "lag_s", "rows", "answers", "memory_bytes", "cpu_s", "steal_s",
-    "major_faults", "minor_faults", "read_bytes", "write_bytes",
+    "wall_s", "stream_s", "lag_s", "rows", "answers", "memory_bytes", "cpu_s", "others_cpu_s",
+    "steal_s", "major_faults", "minor_faults", "read_bytes", "write_bytes",
 )  # fmt: skip
 Row = dict[str, float]
 
-#: From these on, something is worth naming: what was stolen of a second, faults that went to disk,
-#: pages that were touched first, bytes from a disk.
-_STOLEN, _MAJOR, _MINOR, _BYTES = 0.05, 1, 20_000, 2**20
+#: From these on, something is worth naming: what others or the host took of a second, faults that
+#: went to disk, pages that were touched first, bytes from a disk.
+_OTHERS, _STOLEN, _MAJOR, _MINOR, _BYTES = 0.3, 0.05, 1, 20_000, 2**20
+_IDLE = ("idle", "iowait", "steal", "guest", "guest_nice")  # not busy, or counted already
 
 
 class Timeline:
@@ -38,15 +40,17 @@ class Timeline:
         self._before = self._counters()
 
     def _counters(self) -> tuple[float, ...]:
-        """CPU time, steal time, faults and bytes, since the process or the machine began."""
+        """CPU times, faults and bytes, since the process or the machine began."""
         used, faults = self._process.cpu_times(), resource.getrusage(resource.RUSAGE_SELF)
-        steal = getattr(psutil.cpu_times(), "steal", 0.0)
+        own, machine = used.user + used.system, psutil.cpu_times()._asdict()
+        busy = sum(spent for what, spent in machine.items() if what not in _IDLE)
+        steal = machine.get("steal", 0.0)
         try:
             disk = self._process.io_counters()
             transferred = disk.read_bytes, disk.write_bytes
         except (AttributeError, psutil.Error):  # not every system tells
             transferred = 0, 0
-        return used.user + used.system, steal, faults.ru_majflt, faults.ru_minflt, *transferred
+        return own, busy - own, steal, faults.ru_majflt, faults.ru_minflt, *transferred
 
     def note(self, result: RunResult, last: bool = False) -> None:
         """A line, unless the last one is younger than a second."""
@@ -58,7 +62,7 @@ class Timeline:
         self._file.write(
             f"{now:.3f},{result.stream_seconds},{result.lag_s:.3f},{result.rows},"
             f"{sum(result.answers.values())},{self._process.memory_info().rss},"
-            f"{since[0]:.2f},{since[1]:.2f},{','.join(str(int(n)) for n in since[2:])}\n"
+            f"{','.join(f'{n:.2f}' for n in since[:3])},{','.join(f'{n:.0f}' for n in since[3:])}\n"
         )
 
     def close(self) -> None:
@@ -84,6 +88,8 @@ def attributed(rows: Sequence[Row], second: int, delay_s: float) -> str:
     during = {name: upto[name] - before[name] for name in COLUMNS}
     wall_s = max(during["wall_s"], 1e-3)
     causes = []
+    if during["others_cpu_s"] >= _OTHERS * wall_s:
+        causes.append(f"{during['others_cpu_s'] / wall_s:.2f} processors busy with other work")
     if during["steal_s"] >= _STOLEN * wall_s:
         causes.append(f"{during['steal_s']:.2f} s of processor time stolen by the host")
     if during["major_faults"] >= _MAJOR:

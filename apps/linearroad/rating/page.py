@@ -46,7 +46,7 @@ font-size:1.15rem;max-width:none;background:#eaf6ee;border-color:#18713c}
 .tiles div{background:var(--tint);border-radius:4px;padding:.6rem .8rem;line-height:1.3;
 font-size:.85rem;color:var(--soft)}.tiles b{display:block;font-size:1.4rem;color:var(--ink)}
 ul{padding-left:1.2rem;max-width:46rem}li{margin:.35rem 0}
-.steps td.why{white-space:normal;min-width:15rem}.steps td:first-child{min-width:0}
+.steps td.why{white-space:normal;min-width:15rem}.steps td:first-child{min-width:0;white-space:nowrap}
 .steps tr>:first-child{position:sticky;left:0;background:#fff;padding-right:1rem}
 .ours tr:last-child td{font-weight:600;background:var(--tint)}</style>"""
 
@@ -109,15 +109,16 @@ def _meaning(rating: Rating) -> str:
         "L is the number of expressways whose cars this one machine answers at once: every toll, "
         "alert, balance, expenditure and travel time, right and within its limit.",
         "The stream ran at the benchmark's own pace." if speed == 1 else
-        f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds. "
-        f"That is {speed:g} times the headroom, never a larger L.",
+        f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds: "
+        f"what passes has {speed:g} times the headroom, and is never quoted as a larger L.",
         f"{base['expressways']:,} expressways were generated: {base['minutes']:,} minutes, "
         f"{base['reports']:,} reports of {base['vehicles']:,} vehicles, {base['queries']:,} "
         "requests" + (f". The other {copies:,} are copies of them." if copies > 0 else "."),
         "History is shared: a copy asks the history of the expressway that it is a copy of."
         if rating["history_is_shared"] else "Every expressway has a history of its own.",
-        f"How it was checked. The originals' answers: {rating['validated'] or 'not validated'}. "
-        f"The copies': {compared:,} digests compared with the originals', {different:,} different.",
+        (f"The validator says of the originals' answers: “{rating['validated']}”."
+         if rating["validated"] else "The originals' answers were not validated.")
+        + f" Digests of the copies' compared with theirs: {compared:,}; different: {different:,}.",
         {None: "This is a quick rating: by probe runs alone, without a full stream.",
          True: f"A full stream of {base['minutes']:,} minutes confirmed it.",
          False: "No full stream has confirmed an L."}[rating["confirmed"]],
@@ -137,8 +138,8 @@ def _differing(rating: Rating) -> str:
 
 
 def _steps_table(rating: Rating) -> str:
-    heads = ["L", "run", *(f"{name}, s (limit {LIMIT_S[of[0]]})" for name, of in ASKED.items()),
-             "verdict", "peak memory", "of the cores", "Mreports/s"]  # fmt: skip
+    limits = (f"{name} (limit\u00a0{LIMIT_S[of[0]]}\u00a0s)" for name, of in ASKED.items())
+    heads = ["L", "run", *limits, "verdict", "peak memory", "of the cores", "Mreports/s"]
     rows = []
     for step in rating["steps"]:
         run = f"{step['kind']}, minutes {step['from_minute']:g} to {step['to_minute']:g}"
@@ -162,7 +163,7 @@ def _steps_table(rating: Rating) -> str:
 
 
 def _details(rating: Rating, step: Step) -> str:
-    """Everything measured of a step, for those who open it."""
+    """Everything measured of a step, for those who want to know."""
     rows = [
         (kind, *("-" if of.get(p) is None else f"{of[p]:.3f}" for p in (*PERCENTILES, "worst")),
          of["limit"], f"{of['late']:,}", f"{100 * of['within_1_s']:.4g} %")
@@ -175,10 +176,8 @@ def _details(rating: Rating, step: Step) -> str:
         + (f"The longest delay: {step['stall']}." if step["stall"] else "")
     )
     heads = ("stream s", *PERCENTILES.values(), "worst", "limit", "late", "within 1 s")
-    return (
-        f"<details><summary>{escape(_rated(rating, step))}</summary>{paragraphs(told)}"
-        f"{table_html(heads, rows) if rows else ''}</details>"
-    )
+    table = table_html(heads, rows) if rows else ""
+    return f"<h3>{escape(_rated(rating, step))}</h3>{paragraphs(told)}{table}"
 
 
 def _response_plot(steps: Sequence[Step]) -> Any:
@@ -208,7 +207,7 @@ def _over_time(
     for kind, runs in RUNS.items():
         series: Lines = {}
         for step, rows in zip(rating["steps"], timelines, strict=False):
-            name = _rated(rating, step)
+            name = _rated(rating, step).replace(f", {kind}", "")
             while name in series:
                 name += ", again"
             if step["kind"] == kind and rows:
@@ -218,7 +217,9 @@ def _over_time(
                 tops = (max(stretch, key=lambda row: row[key]) for stretch in kept)
                 series[name] = [(row["stream_s"] / 60, row[key] / one, 0) for row in tops]
         if series:
-            yield runs, plots.lines("", "minute of the stream", unit, series)
+            failed = [name for name in series if "not passed" in name]
+            drawn = plots.lines("", "minute of the stream", unit, series, dashed=failed)
+            yield runs, drawn.update_layout(showlegend=True)
 
 
 def _cpu_plot(rating: Rating, rows: Rows) -> Any:
@@ -271,7 +272,7 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     drawn = []
     for number, (title, words, figure) in enumerate(_plots(rating, timelines)):
         # The page's headings name the plots, whose own do not wrap on a phone.
-        below = 75 + 12 * len(figure.data)  # of a legend with two names a line
+        below = 60 + 16 * len(figure.data)  # room for a legend, a name a line on a phone
         margin = {"l": 56, "r": 12, "t": 12, "b": below}
         figure.update_layout(title=None, height=300 + below, margin=margin)
         drawn.append(section(title, paragraphs(words), plot_html(figure, number)))
@@ -285,14 +286,15 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     )
     ours = (f"xstream, {rating['speed']:g} × pace", rated.removeprefix("L = "), where, "yes")
     published = table_html(("system", "L", "on", "travel time"), [*PUBLISHED, ours])
-    details = (_details(rating, step) for step in steps)
+    every = "".join(_details(rating, step) for step in steps)
     body = [
         STYLE, _verdict(rating), _meaning(rating), _differing(rating),
         section("Worst response times, step by step", paragraphs(slowest), _steps_table(rating),
-                *details) if steps else section("No step was run"),
+                f"<details><summary>Every figure of every step</summary>{every}</details>")
+        if steps else section("No step was run"),
         *drawn,
         section("Beside the published ratings", f'<div class="ours">{published}</div>',
-                paragraphs("On the machines of their years. Only ours answers travel time.")),
+                paragraphs("The others ran on the machines of their years.")),
         section(f"Memory by account: {rated}",
                 table_html(("for", "one expressway", "in all"), account)) if total[2] else "",
         section("The machine", table_html(("", ""), [

@@ -58,7 +58,7 @@ def timeline(of: dict[str, Any], rows: int) -> list[dict[str, float]]:
          "lag_s": behind * (i / rows) ** 3 + (0.31 if i == rows // 3 else 0.02 * (i % 7) / 7),
          "rows": 1e6 * i, "answers": 1e5 * i,
          "memory_bytes": 2.1e7 * of["expressways"] * (0.6 + 0.4 * i / rows),
-         "cpu_s": 0.8 * i * seconds / 10 / rows * (1 + i / rows), "steal_s": 0.01 * (i // 9),
+         "cpu_s": 0.9 * i * seconds / 10 / rows * (1 + 0.1 * i / rows), "steal_s": 0.01 * (i // 9),
          "major_faults": 0, "minor_faults": 10 * i, "read_bytes": 0, "write_bytes": 0}
         for i in range(rows)
     ]  # fmt: skip
