@@ -12,6 +12,7 @@ import typer
 
 from linearroad.demo import demo_command
 from linearroad.queries.command import run_command
+from linearroad.rating.command import rate_command
 from linearroad.validation.command import validate_command
 
 app = typer.Typer(
@@ -110,4 +111,5 @@ def describe(
 
 app.command("run")(run_command)
 app.command("validate")(validate_command)
+app.command("rate")(rate_command)
 app.command("demo")(demo_command)

@@ -64,6 +64,9 @@ def run_command(
     from_state: Annotated[
         Path | None, typer.Option(help="Go on from a state that was kept.")
     ] = None,
+    stop_when_late: Annotated[
+        bool, typer.Option("--stop-when-late", help="End when an answer comes after its limit.")
+    ] = False,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
     memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
@@ -82,7 +85,7 @@ def run_command(
         raise InputError("--input and --out are needed")
     options = RunOptions(
         rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers,
-        keep_state, from_state,
+        keep_state, from_state, stop_when_late,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
     live = _Live(options.speed is not None) if not json else None
@@ -93,10 +96,10 @@ def run_command(
         typer.echo(json_module.dumps(json_module.loads((out / "summary.json").read_text())))
     else:
         _print_summary(result, out, options.speed)
+    if result.copies_differ or (stop_when_late and result.first_late):
+        raise typer.Exit(1)
     if result.interrupted:
         raise typer.Exit(128 + signal.SIGINT)
-    if result.copies_differ:
-        raise typer.Exit(1)
 
 
 class _Live:

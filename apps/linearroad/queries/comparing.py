@@ -64,10 +64,13 @@ class Difference:
         return f"{place}: a {name} of {whose} {verb}"
 
 
-def differences(found: Digests, reference: Digests, most: int = 20) -> tuple[int, list[Difference]]:
+def differences(
+    found: Digests, reference: Digests, first_minute: int = 0, most: int = 20
+) -> tuple[int, list[Difference]]:
     """How many digests are not those of the originals, and the first of them, located.
 
-    `reference` has one expressway for each original; `found` has them over and over.
+    `reference` has one expressway for each original; `found` has them over and over. Both begin
+    with the same minute.
     """
     base = len(reference)
     if found.shape[1:] != reference.shape[1:] or len(found) % base:
@@ -76,7 +79,7 @@ def differences(found: Digests, reference: Digests, most: int = 20) -> tuple[int
     wrong = np.argwhere((found != expected).any(axis=-1))
     order = np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))  # by minute first
     return len(wrong), [
-        _difference(int(x), int(m), int(k), found[x, m, k], expected[x, m, k])
+        _difference(int(x), first_minute + int(m), int(k), found[x, m, k], expected[x, m, k])
         for x, m, k in wrong[order][:most]
     ]
 

@@ -76,7 +76,7 @@ def run(
         clock = Clock(options.speed, begin_s, workers)
         with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
             taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
-            look = _Look(taker, timeline, progress)
+            look = _Look(taker, timeline, progress, options.stop_when_late)
             if options.answers == "digest":
                 shares = _divide(source, copies, workers, rejects, clock, options)
                 engines = [
@@ -178,16 +178,21 @@ class _Look:
     """Now and then: where the run is, for the timeline and whoever watches."""
 
     def __init__(
-        self, taker: AnswerSink, timeline: Timeline, progress: Callable[[RunResult], None] | None
-    ) -> None:
+        self, taker: AnswerSink, timeline: Timeline, progress: Callable[[RunResult], None] | None,
+        stop_when_late: bool = False,
+    ) -> None:  # fmt: skip
         self._taker, self._timeline, self._progress = taker, timeline, progress
+        self._stop_when_late = stop_when_late
         self.feeds: list[RowFeed] = []
         self.workers: list[Worker] = []
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
         result = self._taker.result
         late = self._taker.delays.first_late
-        result.first_late = late.sentence() if late is not None else None
+        if late is not None:
+            result.first_late = late.sentence()
+            if self._stop_when_late:
+                self._taker.clock.stop.set()
         result.rows = sum(worker.rows for worker in self.workers) or self.feeds[0].rows
         result.lag_s = max(feed.lag_s for feed in self.feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in self.feeds)

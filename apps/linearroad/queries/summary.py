@@ -32,6 +32,7 @@ class RunOptions:
     answers: str = "write"  # or digest: counted and digested only
     keep_state: Path | None = None  # where the state at the end goes
     from_state: Path | None = None  # where the state at the beginning comes from
+    stop_when_late: bool = False  # when the first answer comes after its limit
 
 
 def write_summary(

@@ -12,7 +12,7 @@ import psutil
 from linearroad.queries.answering import RunResult
 from linearroad.queries.feeding import Clock
 
-__all__ = ["COLUMNS", "Timeline", "attributed", "read_timeline"]
+__all__ = ["COLUMNS", "Row", "Timeline", "attributed", "read_timeline"]
 
 #: All but the lag and the memory count from the start, over all processors: the process's own time,
 #: that of everybody else, and what the host took away (`steal_s`). Faults are the process's, bytes

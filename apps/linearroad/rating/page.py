@@ -20,8 +20,7 @@ Step = dict[str, Any]
 Rows = Sequence[dict[str, float]]
 Lines = dict[str, list[tuple[float, float, float]]]
 
-MOST_POINTS = 400
-RED = "#a61c1c"
+MOST_POINTS, RED = 400, "#a61c1c"
 #: The columns of the paper's Table 8, and the kinds of answers in each.
 ASKED = {"toll or alert": TYPES[:2], "balance": TYPES[2:3], "expenditure": TYPES[3:4],
          "travel time": TYPES[4:]}  # fmt: skip
@@ -31,9 +30,9 @@ STRICT = [kind for kind in TYPES if LIMIT_S[kind] == STRICT_S]
 RUNS = {"probe": "probes", "full": "full streams"}
 PERCENTILES = {"p50": "50 %", "p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %"}
 PUBLISHED = (
-    ("relational System X", "0.5", "one machine", "no"),
-    ("SCSQ", "1.5", "one machine", "no"),
-    ("Aurora", "2.5", "one machine", "no"),
+    ("relational System X", "0.5", "one 3 GHz Pentium, 2 GB", "no"),
+    ("SCSQ", "1.5", "one box", "no"),
+    ("Aurora", "2.5", "one 3 GHz Pentium, 2 GB", "no"),
     ("SQLstream", "60", "4 cores (vendor's claim)", "no"),
     ("SEEP", "350", "50 machines", "no"),
     ("SCSQ-PLR", "512", "a cluster", "no"),
@@ -46,8 +45,8 @@ font-size:1.15rem;max-width:none;background:#eaf6ee;border-color:#18713c}
 .tiles div{background:var(--tint);border-radius:4px;padding:.6rem .8rem;line-height:1.3;
 font-size:.85rem;color:var(--soft)}.tiles b{display:block;font-size:1.4rem;color:var(--ink)}
 ul{padding-left:1.2rem;max-width:46rem}li{margin:.35rem 0}
-.steps td.why{white-space:normal;min-width:15rem}.steps td:first-child{min-width:0;white-space:nowrap}
-.steps tr>:first-child{position:sticky;left:0;background:#fff;padding-right:1rem}
+.steps td.why{white-space:normal;min-width:15rem}.steps tr>:first-child{position:sticky;left:0;
+background:#fff;padding-right:1rem;min-width:0;white-space:nowrap}
 .ours tr:last-child td{font-weight:600;background:var(--tint)}</style>"""
 
 
@@ -86,14 +85,13 @@ def _verdict(rating: Rating) -> str:
     step, machine = _deciding(rating, rating["steps"]), rating["machine"]
     if step is None or not rating["passed"]:
         return told
-    share = _share(step["cpu_s"], step["wall_s"], rating)
     tiles = [
         (f"{rating['expressways']:,}", f"expressways{word}"),
         (f"{rating['speed']:g} ×", "the pace: the headroom"),
         (f"{_worst(step, STRICT) or 0:.3g} s", f"slowest toll, alert or balance, of {STRICT_S} s"),
         (f"{step['reports_per_second'] / 1e6:,.2f} M", "reports a second"),
         (size(step["peak_memory_bytes"]), f"of {size(machine['memory_bytes'])} memory"),
-        (f"{share:.0%}", f"of {machine['cores']} cores"),
+        (f"{_share(step['cpu_s'], step['wall_s'], rating):.0%}", f"of {machine['cores']} cores"),
     ]
     shown = "".join(f"<div><b>{escape(n)}</b>{escape(what)}</div>" for n, what in tiles)
     return f'{told}<div class="tiles">{shown}</div>'
@@ -101,9 +99,8 @@ def _verdict(rating: Rating) -> str:
 
 def _meaning(rating: Rating) -> str:
     base, speed, rated = rating["base"], rating["speed"], rating["expressways"]
-    compared, different = (
-        sum(step["digests"][name] for step in rating["steps"]) for name in ("compared", "different")
-    )
+    digests = [step["digests"] for step in rating["steps"]]
+    compared, different = (sum(d[name] for d in digests) for name in ("compared", "different"))
     copies = rated - base["expressways"]
     told = [
         "L is the number of expressways whose cars this one machine answers at once: every toll, "
@@ -173,7 +170,7 @@ def _details(rating: Rating, step: Step) -> str:
         f"{step['reports']:,} reports, {step['answers']:,} answers in {step['wall_s']:,.1f} s with "
         f"{step['cpu_s']:,.1f} s of processors; at most {step['worst_lag_s']:.3f} stream seconds "
         f"behind schedule. By the account it needs {size(step['needed_bytes'])} of memory.\n\n"
-        + (f"The longest delay: {step['stall']}." if step["stall"] else "")
+        + (f"The longest delay: {step['stall'].rstrip('.')}." if step["stall"] else "")
     )
     heads = ("stream s", *PERCENTILES.values(), "worst", "limit", "late", "within 1 s")
     table = table_html(heads, rows) if rows else ""
@@ -273,28 +270,26 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     for number, (title, words, figure) in enumerate(_plots(rating, timelines)):
         # The page's headings name the plots, whose own do not wrap on a phone.
         below = 60 + 16 * len(figure.data)  # room for a legend, a name a line on a phone
-        margin = {"l": 56, "r": 12, "t": 12, "b": below}
-        figure.update_layout(title=None, height=300 + below, margin=margin)
+        figure.update_layout(title=None, height=300 + below, margin={"l": 56, "t": 12, "b": below})
         drawn.append(section(title, paragraphs(words), plot_html(figure, number)))
     total = ("in all", 0, sum(line[2] for line in rating["memory"]))
-    account = [
-        (of, size(one) if one else "-", size(b)) for of, one, b in [*rating["memory"], total]
-    ]
+    parts = [*rating["memory"], total]
+    account = [(name, size(one) if one else "-", size(every)) for name, one, every in parts]
     slowest = (
         "The slowest answer of each kind, in stream seconds after the report or request that "
         f"asked for it. A stream second lasts {1 / rating['speed']:.3g} s."
     )
     ours = (f"xstream, {rating['speed']:g} × pace", rated.removeprefix("L = "), where, "yes")
     published = table_html(("system", "L", "on", "travel time"), [*PUBLISHED, ours])
-    every = "".join(_details(rating, step) for step in steps)
+    details = "".join(_details(rating, step) for step in steps)
     body = [
         STYLE, _verdict(rating), _meaning(rating), _differing(rating),
         section("Worst response times, step by step", paragraphs(slowest), _steps_table(rating),
-                f"<details><summary>Every figure of every step</summary>{every}</details>")
+                f"<details><summary>Every figure of every step</summary>{details}</details>")
         if steps else section("No step was run"),
         *drawn,
         section("Beside the published ratings", f'<div class="ours">{published}</div>',
-                paragraphs("The others ran on the machines of their years.")),
+                paragraphs("The others on the machines of their years; none answers travel time.")),
         section(f"Memory by account: {rated}",
                 table_html(("for", "one expressway", "in all"), account)) if total[2] else "",
         section("The machine", table_html(("", ""), [

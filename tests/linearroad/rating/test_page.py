@@ -106,7 +106,7 @@ def row_of(page: str, first: str) -> str:
 def test_the_verdict_stands_at_the_top_with_what_it_means(tmp_path: Path) -> None:
     text = words(page_of(tmp_path, rating(*SEARCH)))
     verdict = text.index("L = 900 at 10 times the pace: every answer right and in time")
-    assert verdict < text.index("never a larger L") < text.index("step by step")
+    assert verdict < text.index("never quoted as a larger L") < text.index("step by step")
     assert "The other 890 are copies" in text
     assert "History is shared" in text
     assert "right: all 28,053,192 answers by the rules of paper" in text

@@ -1,0 +1,143 @@
+"""`xstream linearroad rate`: the command; what it runs is imported when it runs."""
+
+from __future__ import annotations
+
+import json as json_module
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xstream.errors import InputError
+
+if TYPE_CHECKING:
+    from linearroad.queries.memory import Account
+    from linearroad.rating.rate import Rating
+
+__all__ = ["rate_command"]
+
+GIB = 2**30
+
+
+def rate_command(
+    base: Annotated[Path, typer.Option(help="What `generate --expressways 10 --history` wrote.")],
+    out: Annotated[Path, typer.Option(help="Directory for the rating and its runs.")] = Path(
+        "rating"
+    ),
+    first: Annotated[int | None, typer.Option("--from", help="The first L that is tried.")] = None,
+    last: Annotated[
+        int | None, typer.Option("--to", help="The largest L; as memory allows if not given.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="How many times faster than the clock.")] = 10.0,
+    workers: Annotated[int, typer.Option(help="Engines, each on a core of its own.")] = 2,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="By probe runs alone: quarter of an hour.")
+    ] = False,
+    explain: Annotated[
+        int | None, typer.Option(help="Only say what so many expressways take of memory.")
+    ] = None,
+    validated: Annotated[
+        Path | None,
+        typer.Option(help="Validated answers of the base; OUT/originals, made where missing."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print rating.json.")] = False,
+) -> None:
+    """Find the largest L that this machine answers, rightly and in time; exit 1 if none."""
+    from linearroad.rating.rate import RatingOptions, rate
+    from linearroad.rating.rate import explain as explained
+
+    if explain is not None:
+        _show_account(*explained(base, explain), json)
+        return
+    if workers < 1:
+        raise InputError(f"--workers is a positive number, not {workers}")
+    options = RatingOptions(base, out, first, last, speed, workers, quick, validated)
+    try:
+        rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}") from error
+    page = rating.write()
+    if json:
+        typer.echo(json_module.dumps({"rating": rating.as_dict()}, indent=1))
+    else:
+        _show(rating, page)
+    if rating.interrupted:
+        raise typer.Exit(128 + signal.SIGINT)
+    if not rating.expressways:
+        raise typer.Exit(1)
+
+
+def _show(rating: Rating, page: Path) -> None:
+    """The steps, with the worst response times as in the paper's Table 8, and the rating."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="worst response times, in stream seconds")
+    names = ("toll notifications", "balances", "expenditures", "travel times")
+    for heading in ("L", "stream", "toll", "balance", "expenditure", "travel", "GiB", "CPU", ""):
+        table.add_column(heading, justify="right" if heading != "" else "left")
+    cores = rating.options.workers
+    for step in rating.steps:
+        worst = [
+            f"{step.response_s[name]['worst']:.2f}" if name in step.response_s else "-"
+            for name in names
+        ]
+        busy = step.cpu_s / step.wall_s / cores if step.wall_s else 0.0
+        table.add_row(
+            f"{step.expressways:,}", f"{step.from_minute} to {step.to_minute}", *worst,
+            f"{step.peak_memory_bytes / GIB:.1f}", f"{busy:.0%}",
+            "passed" if step.passed else "did not pass",
+        )  # fmt: skip
+    console = Console()
+    console.print(table)
+    for step in rating.steps:
+        if not step.passed:
+            console.print(step.line(), soft_wrap=True)
+    console.print(f"\n[bold]{rating.sentence()}[/bold]", soft_wrap=True)
+    console.print(
+        f"{rating.originals} generated expressways, copied with vehicles of their own; history "
+        f"shared; originals' answers: {rating.verdict or 'not validated'}",
+        soft_wrap=True,
+    )
+    console.print(f"page: {page}", soft_wrap=True)
+
+
+def _show_account(account: Account, most: int, as_json: bool) -> None:
+    """What so many expressways take of memory, line by line."""
+    from linearroad.queries.memory import available_bytes
+
+    free = available_bytes()
+    if as_json:
+        known = {
+            "expressways": account.expressways,
+            "vehicles_seen": account.vehicles,
+            "vehicles_on_the_road": account.on_the_road,
+            "bytes": {name: round(total) for name, _, total in account.lines},
+            "total_bytes": round(account.total),
+            "free_bytes": free,
+            "largest_that_fits": most,
+        }
+        typer.echo(json_module.dumps(known, indent=1))
+        return
+    typer.echo(
+        f"L = {account.expressways:,}: {account.vehicles:,} vehicles seen, at most "
+        f"{account.on_the_road:,} on the road at once"
+    )
+    for name, each, total in account.lines:
+        share = _by_vehicle(name, total, account)
+        typer.echo(
+            f"  {name:<46}{each / 2**10:>10,.0f} KiB an expressway{total / GIB:>8.2f} GiB{share}"
+        )
+    typer.echo(f"  {'in all':<46}{'':>28}{account.total / GIB:>8.2f} GiB")
+    verb = "fits" if account.total <= free else "does NOT fit"
+    typer.echo(f"{free / GIB:.2f} GiB are free: it {verb}; the largest that does is {most:,}")
+
+
+def _by_vehicle(name: str, total: float, account: Account) -> str:
+    if name.startswith("vehicles on the road"):
+        return f"  {total / account.on_the_road:.1f} bytes a vehicle on the road"
+    if name.startswith("accounts"):
+        return f"  {total / account.vehicles:.1f} bytes a vehicle seen"
+    return ""

@@ -1,0 +1,124 @@
+"""The originals of a rating: their digests, the state for probes, and that their answers are right.
+
+`validate` checks answers that were written; copies are compared by digests. What joins the two is
+the digest of the written answers, which must be the sum of the digests of all originals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.manifest import Entry, read_json
+from linearroad.queries.comparing import Digests, read_digests
+from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, add
+from linearroad.rating.steps import Say, call
+from xstream.errors import InputError
+
+__all__ = [
+    "Originals",
+    "check_written",
+    "digest_of_written",
+    "make_validated",
+    "prepare",
+    "validated",
+]
+
+
+@dataclass(frozen=True)
+class Originals:
+    """Digests of the generated expressways, by minute; and their state before the last minutes."""
+
+    digests: Digests
+    state: Path
+    state_minute: int
+
+
+def prepare(base: Path, manifest: Entry, folder: Path, probe_minutes: int, say: Say) -> Originals:
+    """Run the originals, in two legs with the state for probes kept in between."""
+    originals, minutes = (int(manifest["parameters"][name]) for name in ("expressways", "minutes"))
+    pause = max(minutes - probe_minutes, 1)
+    common = [
+        *("linearroad", "run", "--input", str(base), "--history", str(base)),
+        *("--answers", "digest"),
+    ]
+    state = folder / "state"
+    legs = {
+        "first": ("--minutes", str(pause), "--keep-state", str(state)),
+        "last": ("--from-state", str(state)),
+    }
+    digests = np.zeros((originals, minutes, KINDS, DIGEST_WIDTH), np.uint64)
+    for leg, options in legs.items():
+        said = call([*common, *options, "--out", str(folder / leg)], say)
+        if not (folder / leg / "summary.json").exists():
+            raise InputError(said[-1].removeprefix("xstream: ") if said else f"{base} did not run")
+        digests += read_digests(folder / leg / "digests.parquet", originals, minutes)
+    return Originals(digests, state, pause)
+
+
+def validated(folder: Path, manifest: Entry) -> str | None:
+    """What `validate` said of all answers to this traffic that a run wrote; None: it has not."""
+    path = folder / "validation.json"
+    if not path.is_file():
+        return None
+    found = read_json(path)
+    if found.get("rows") != manifest["totals"]["rows"] or found.get("covered"):
+        raise InputError(f"{path} is about other rows than those of the base")
+    if not found.get("right"):
+        raise InputError(f"{folder} was validated and is not right: {found.get('verdict')}")
+    return str(found["verdict"]).split(";")[0]
+
+
+def make_validated(base: Path, folder: Path, workers: int, say: Say) -> None:
+    """Write the originals' answers and have Spark check every one."""
+    common = ["--input", str(base), "--history", str(base)]
+    run = ["linearroad", "run", *common, "--out", str(folder), "--format", "parquet"]
+    call([*run, "--workers", str(workers)], say)
+    said = call(["linearroad", "validate", *common, "--output", str(folder)], say)
+    if not (folder / "validation.json").is_file():
+        raise InputError(said[-1].removeprefix("xstream: ") if said else "validation did not end")
+
+
+def check_written(folder: Path, digests: Digests) -> None:
+    """An InputError unless the answers that were validated are those that were digested."""
+    written = digest_of_written(folder / "output.parquet", digests.shape[1])
+    if not np.array_equal(written, digests.sum(axis=0, dtype=np.uint64)):
+        raise InputError(
+            f"the answers in {folder}, which were validated, are not those of this engine: "
+            "validate them again"
+        )
+
+
+def digest_of_written(path: Path, minutes: int) -> Digests:
+    """Digests of answers in a Parquet file, by minute and kind."""
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: run the originals with --format parquet")
+    sums = np.zeros((minutes, KINDS, DIGEST_WIDTH), np.int64)
+    names = ["type", "time", "vid", "qid", "lav", "toll", "seg", "bal", "traveltime"]
+    for batch in pq.ParquetFile(path).iter_batches(1 << 18, columns=names):
+        columns = {name: _filled(batch.column(name)) for name in names}
+        add_written(sums.reshape(-1), *columns.values())
+    return sums.view(np.uint64)
+
+
+def _filled(column: Any) -> NDArray[np.int64]:
+    """A column without nulls, which mean that a field does not belong to an answer's type."""
+    filled: NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return filled.astype(np.int64)
+
+
+@numba.njit(cache=True, nogil=True)
+def add_written(sums, kind, time, vid, qid, lav, toll, seg, bal, traveltime):  # type: ignore[no-untyped-def]
+    """Add answers to the digests of their minutes."""
+    for i in range(len(kind)):
+        k = kind[i]
+        at = (time[i] // 60 * KINDS + k) * DIGEST_WIDTH
+        who = vid[i] if k < 2 else qid[i]
+        value = lav[i] + seg[i] + traveltime[i]  # an answer has one of them
+        add(sums, at, k, time[i], who, value, toll[i] + bal[i])

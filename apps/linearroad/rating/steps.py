@@ -1,0 +1,154 @@
+"""One step of a rating: a run in a process of its own, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from linearroad.queries.comparing import Digests, differences, read_digests
+from linearroad.queries.timeline import Row, read_timeline
+
+__all__ = ["Setting", "Step", "run_step"]
+
+_PROGRAM = "import sys; from xstream.cli import main; sys.exit(main())"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the runs of a rating have in common."""
+
+    base: Path
+    workers: int
+    speed: float
+
+
+@dataclass
+class Step:
+    """What a step did; everything that the page and `rating.json` show of it."""
+
+    expressways: int
+    kind: str  # probe or full
+    speed: float
+    from_minute: int
+    to_minute: int
+    passed: bool = False
+    why: str = ""
+    response_s: dict[str, dict[str, float]] = field(default_factory=dict)
+    worst_lag_s: float = 0.0
+    reports: int = 0
+    reports_per_second: float = 0.0
+    answers: int = 0
+    peak_memory_bytes: int = 0
+    needed_bytes: int = 0
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    digests: dict[str, Any] = field(
+        default_factory=lambda: {"compared": 0, "different": 0, "first": []}
+    )
+    stage_ns: dict[str, float] = field(default_factory=dict)
+    stall: str = ""
+
+    @property
+    def worst_s(self) -> float:
+        """The longest that any answer took."""
+        return max((each["worst"] for each in self.response_s.values()), default=0.0)
+
+    def line(self) -> str:
+        """In one line."""
+        what = (
+            f"L = {self.expressways:,}, minutes {self.from_minute} to {self.to_minute} at speed "
+            f"{self.speed:g}"
+        )
+        if not self.passed:
+            return f"{what}: did not pass: {self.why}"
+        return (
+            f"{what}: passed, worst {self.worst_s:.2f} s, {self.peak_memory_bytes / 2**30:.1f} GiB,"
+            f" {self.reports_per_second / 1e6:.1f} million reports/s"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `rating.json`."""
+        return asdict(self)
+
+
+def run_step(
+    step: Step, setting: Setting, out: Path, reference: Digests, state: Path | None, say: Say
+) -> list[Row]:
+    """Run a step and fill in what came of it; its timeline."""
+    command = [
+        *("linearroad", "run", "--input", str(setting.base), "--history", str(setting.base)),
+        *("--expressways", str(step.expressways), "--workers", str(setting.workers)),
+        *("--speed", f"{step.speed:g}", "--answers", "digest", "--out", str(out)),
+        *(("--from-state", str(state)) if state is not None else ()),
+        "--stop-when-late",
+    ]
+    said = call(command, say)
+    summary = out / "summary.json"
+    if not summary.exists():
+        step.why = said[-1].removeprefix("xstream: ") if said else "it ended without a word"
+        return []
+    _fill(step, json.loads(summary.read_text()))
+    rows = read_timeline(out / "timeline.csv")
+    if rows:
+        step.cpu_s, step.wall_s = rows[-1]["cpu_s"], rows[-1]["wall_s"]
+    if not step.why:
+        _compare(step, out / "digests.parquet", reference)
+    step.passed = not step.why
+    return rows
+
+
+def call(command: list[str], say: Say) -> list[str]:
+    """Run one of our commands in a process of its own; what it said, which is passed on."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *command], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = []
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line.rstrip())
+            say(f"  {said[-1]}")
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
+    if process.returncode < 0:
+        said.append(f"it was ended by signal {-process.returncode}, as when memory runs out")
+    return said
+
+
+def _fill(step: Step, summary: dict[str, Any]) -> None:
+    for name in (
+        "response_s", "worst_lag_s", "reports", "reports_per_second", "peak_memory_bytes",
+        "stage_ns",
+    ):  # fmt: skip
+        setattr(step, name, summary[name])
+    step.answers = sum(summary["answers"].values())
+    step.stall = summary["longest"] or ""
+    if summary["first_late"]:
+        step.why = summary["first_late"]
+    elif summary["interrupted"]:
+        step.why = "it was interrupted"
+    elif missing := [name for name, count in summary["answers"].items() if not count]:
+        step.why = f"there were no {missing[0]}"
+
+
+def _compare(step: Step, found: Path, reference: Digests) -> None:
+    """Every copy's digests of the minutes that were run, with the originals'."""
+    minutes = slice(step.from_minute, step.to_minute)
+    digests = read_digests(found, step.expressways, step.to_minute)[:, minutes]
+    wrong, first = differences(digests, reference[:, minutes], first_minute=step.from_minute)
+    step.digests = {
+        "compared": int(digests.shape[0] * digests.shape[1] * digests.shape[2]),
+        "different": wrong,
+        "first": [difference.sentence() for difference in first],
+    }
+    if wrong:
+        step.why = f"{wrong:,} digests are not the originals'; {step.digests['first'][0]}"
