@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "FORMATS",
     "AnswerWriter",
     "CsvAnswers",
+    "InBackground",
     "ParquetAnswers",
     "RejectWriter",
     "answer_writer",
@@ -140,8 +142,55 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
+class InBackground:
+    """Another writer, in a thread of its own: the engine goes on while answers are encoded.
+
+    So many batches may wait; a disk that is slower than the engine holds it up, and memory stays
+    bounded. What goes wrong is raised where the next batch is given, or in the end.
+    """
+
+    keeps = True
+    MOST = 16  # batches
+
+    def __init__(self, writer: AnswerWriter) -> None:
+        self.path = writer.path
+        self._writer = writer
+        self._waiting: queue.Queue[tuple[NDArray[Any], ...] | None] = queue.Queue(self.MOST)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while (columns := self._waiting.get()) is not None:
+            if self._error is None:  # else what waits is taken and left, so that nobody waits long
+                try:
+                    self._writer.write(*columns)
+                except BaseException as error:
+                    self._error = error
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        self._raise()
+        self._waiting.put(columns)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+        try:
+            self._raise()
+        finally:
+            self._writer.close()
+
+
+def _parquet(path: Path) -> AnswerWriter:
+    return InBackground(ParquetAnswers(path))
+
+
 #: The formats that answers are written in.
-FORMATS: dict[str, Callable[[Path], AnswerWriter]] = {"csv": CsvAnswers, "parquet": ParquetAnswers}
+FORMATS: dict[str, Callable[[Path], AnswerWriter]] = {"csv": CsvAnswers, "parquet": _parquet}
 
 
 def answer_writer(directory: Path, form: str, answers: str = "write") -> AnswerWriter:

@@ -136,8 +136,8 @@ def _fill(step: Step, summary: dict[str, Any]) -> None:
         step.why = summary["first_late"]
     elif summary["interrupted"]:
         step.why = "it was interrupted"
-    elif missing := [name for name, count in summary["answers"].items() if not count]:
-        step.why = f"there were no {missing[0]}"
+    elif missing := [name for name, count in summary["rows_by_type"].items() if not count]:
+        step.why = f"the stream has no {missing[0]}, and a rating needs all four kinds of input"
 
 
 def _compare(step: Step, found: Path, reference: Digests) -> None:

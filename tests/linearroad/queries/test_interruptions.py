@@ -100,3 +100,20 @@ def test_a_full_disk_gets_one_sentence_and_leaves_whole_lines(
     assert 0 < len(text) <= room
     assert text.endswith(b"\n")
     assert {line.count(b",") for line in text.splitlines()} == {5}
+
+
+def test_a_full_disk_gets_one_sentence_when_answers_are_written_in_the_background(
+    traffic: Path, tmp_path: Path
+) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    done = subprocess.run(
+        command(traffic, tmp_path / "out", "--speed", "1000", "--format", "parquet"),
+        capture_output=True, text=True, preexec_fn=limit, check=False,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "output.parquet cannot be written" in done.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in done.stderr
