@@ -105,20 +105,20 @@ def run_step(
 
 def call(command: list[str], say: Say) -> list[str]:
     """Run one of our commands in a process of its own; what it said, which is passed on."""
-    process = subprocess.Popen(
+    said = []
+    with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *command], stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    said = []
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            said.append(line.rstrip())
-            say(f"  {said[-1]}")
-        process.wait()
-    finally:
-        process.kill()
-        process.wait()
+    ) as process:  # fmt: skip
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                said.append(line.rstrip())
+                say(f"  {said[-1]}")
+            process.wait()
+        except BaseException:
+            process.kill()
+            raise
     if process.returncode < 0:
         said.append(f"it was ended by signal {-process.returncode}, as when memory runs out")
     return said

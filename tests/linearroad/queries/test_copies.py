@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from linearroad.layout import Layout
-from linearroad.manifest import MANIFEST_VERSION
-from linearroad.queries import sharding
+from linearroad.queries import memory, sharding
 from linearroad.queries.comparing import differences, read_digests
 from linearroad.queries.delays import TYPES
 from linearroad.queries.history import History
@@ -17,62 +17,18 @@ from linearroad.queries.layout import column
 from linearroad.queries.network import copy_of
 from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, weight
 from linearroad.queries.run import RunOptions, RunResult, run
+from linearroad.rating.originals import check_written, digest_of_written
 
 import xstream as xs
-from tests.linearroad.queries.engine import history_of
 from tests.reference import linearroad as reference
-from tests.reference.linearroad_strategies import Scenario, scenario
+from tests.reference.linearroad_strategies import Scenario
 from xstream.errors import InputError
 
-BASE = 2
-
-
-@pytest.fixture(scope="module")
-def case() -> Scenario:
-    """A scenario on two expressways, its vehicles numbered from 0 as generated ones are."""
-    found = scenario(11)
-    rows, _ = reference.parse(found.text)
-    roads = {xway: i for i, xway in enumerate(sorted({r.xway for r in rows if r.type == 0})[:BASE])}
-    kept = [row for row in rows if row.type == 2 or row.xway in roads]
-    vids = {vid: i for i, vid in enumerate(sorted({row.vid for row in kept}))}
-    kept = [row._replace(vid=vids[row.vid], xway=roads.get(row.xway, -1)) for row in kept]
-    tolls = [
-        (vids[v], day, roads[x], t) for v, day, x, t in found.tolls if v in vids and x in roads
-    ]
-    past = [(d, m, roads[x], *more) for d, m, x, *more in found.segment_history if x in roads]
-    return Scenario(kept, reference.to_text(kept), tolls, past)
-
-
-@pytest.fixture(scope="module")
-def directory(case: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario's rows as a directory of two expressways' files."""
-    place = tmp_path_factory.mktemp("copies")
-    rows, _ = reference.parse(case.text)
-    layout = Layout(place)
-    layout.traffic(0, "csv").parent.mkdir()
-    for xway in range(BASE):
-        own = [row for row in rows if (row.xway if row.type != 2 else row.qid) % BASE == xway]
-        layout.traffic(xway, "csv").write_text(reference.to_text(own))
-    manifest = {
-        "version": MANIFEST_VERSION,
-        "complete": True,
-        "parameters": {"format": "csv", "expressways": BASE},
-        "totals": {
-            "vehicles": max(row.vid for row in rows) + 1,
-            "queries": max(row.qid for row in rows) + 1,
-        },
-    }
-    layout.manifest.write_text(json.dumps(manifest))
-    return place
+BASE = 2  # expressways of the directory
 
 
 def digest(directory: Path, out: Path, history: History, **options: object) -> RunResult:
     return run(directory, out, history, RunOptions(answers="digest", **options))  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def history(case: Scenario) -> History:
-    return history_of(case.tolls, case.segment_history)
 
 
 def test_a_digest_is_that_of_the_answers(
@@ -205,3 +161,83 @@ def test_a_paced_digest_says_how_late_answers_were(
     for delays in paced.response_s.values():
         assert 0 <= delays["p50"] <= delays["p99"] <= delays["worst"]
         assert (delays["late"] > 0) == (delays["worst"] > delays["limit"])
+
+
+@pytest.mark.parametrize("cut", [1, 4, 9])
+def test_a_run_that_goes_on_from_a_kept_state_answers_as_one_without_a_break(
+    directory: Path, history: History, tmp_path: Path, cut: int
+) -> None:
+    alone = digest(directory, tmp_path / "alone", history)
+    assert alone.digests is not None
+    minutes = alone.digests.shape[1]
+    assert cut < minutes
+    state = tmp_path / "state"
+    first = digest(directory, tmp_path / "first", history, minutes=cut, keep_state=state)
+    rest = digest(
+        directory, tmp_path / "rest", history, from_state=state, expressways=3 * BASE, workers=2
+    )
+    assert first.digests is not None
+    assert rest.digests is not None
+    np.testing.assert_array_equal(first.digests, alone.digests[:, :cut])
+    assert not rest.digests[:, :cut].any()
+    expected = np.tile(alone.digests[:, cut:], (3, 1, 1, 1))
+    np.testing.assert_array_equal(rest.digests[:, cut:], expected)
+    assert first.reports + rest.reports // 3 == alone.reports
+
+
+def test_a_state_of_other_traffic_is_refused(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    digest(directory, tmp_path / "out", history, minutes=2, keep_state=state)
+    meta = json.loads((state / "state.json").read_text())
+    meta["traffic"]["totals"]["vehicles"] += 1
+    (state / "state.json").write_text(json.dumps(meta))
+    with pytest.raises(InputError, match="is the state of other traffic"):
+        digest(directory, tmp_path / "out", history, from_state=state)
+    with pytest.raises(InputError, match="holds no state"):
+        digest(directory, tmp_path / "out", history, from_state=tmp_path)
+    for options, sentence in (
+        ({"keep_state": state}, "with --minutes, and without --expressways"),
+        ({"keep_state": state, "minutes": 2, "answers": "write"}, "with --answers digest"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            run(directory, tmp_path, history, RunOptions(**{"answers": "digest"} | options))  # type: ignore[arg-type]
+
+
+def test_the_digest_of_written_answers_is_the_sum_of_all_expressways(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    digested = digest(directory, tmp_path / "digested", history)
+    run(directory, tmp_path / "written", history, RunOptions(form="parquet"))
+    assert digested.digests is not None
+    written = digest_of_written(tmp_path / "written" / "output.parquet", digested.digests.shape[1])
+    np.testing.assert_array_equal(written, digested.digests.sum(axis=0, dtype=np.uint64))
+    check_written(tmp_path / "written", digested.digests)
+    other = digested.digests.copy()
+    other[1, 2, 0, 1] += np.uint64(1)
+    with pytest.raises(InputError, match="are not those of this engine"):
+        check_written(tmp_path / "written", other)
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_what_it_would_need(
+    directory: Path, history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
+    with pytest.raises(InputError, match=r"400 expressways need about .* and 1.0 GiB are free"):
+        digest(directory, tmp_path / "out", history, expressways=200 * BASE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_overloaded_run_names_the_first_second_that_was_late_and_may_end_there(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    found = digest(
+        directory, tmp_path / "out", history, expressways=40 * BASE, speed=1e6, stop_when_late=True
+    )
+    assert found.first_late is not None
+    assert re.match(
+        r"second [\d,]+: .* took .* stream seconds, and \d+ are allowed", found.first_late
+    )
+    assert found.longest is not None
+    assert "took longest" in found.longest

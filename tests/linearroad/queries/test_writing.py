@@ -41,12 +41,12 @@ def batch(number: int) -> np.ndarray:
 def test_answers_are_written_in_the_order_in_which_they_were_given() -> None:
     slow = Slow()
     writer = InBackground(slow)
-    for number in range(InBackground.MOST):
+    for number in range(100, 100 + InBackground.MOST):
         writer.write(batch(number))  # nothing is written yet, and nobody waits
     assert slow.written == []
     slow.let.release(InBackground.MOST)
     writer.close()
-    assert slow.written == list(range(InBackground.MOST))
+    assert slow.written == list(range(100, 100 + InBackground.MOST))
     assert slow.closed
 
 
@@ -71,6 +71,11 @@ def test_a_slow_disk_holds_the_engine_up() -> None:
     assert len(slow.written) == 2 + InBackground.MOST
 
 
+def write_for_long(writer: InBackground) -> None:
+    for _ in range(10_000):
+        writer.write(batch(1))
+
+
 def test_what_goes_wrong_is_raised_to_whoever_writes_next_or_closes() -> None:
     for more in (True, False):
         slow = Slow()
@@ -79,8 +84,7 @@ def test_what_goes_wrong_is_raised_to_whoever_writes_next_or_closes() -> None:
         writer.write(batch(13))
         if more:
             with pytest.raises(InputError, match="the disk is full"):
-                for _ in range(10_000):
-                    writer.write(batch(1))
+                write_for_long(writer)
         with pytest.raises(InputError, match="the disk is full"):
             writer.close()
         assert slow.closed

@@ -24,7 +24,7 @@ NOWHERE = -1
 
 @numba.njit(inline="always")
 def home(place, size):
-    """Where the vehicles of a place are looked for first. Queues stand at even distances: mix well."""
+    """Where the vehicles of a place are looked for first. Queues are regular, so it mixes well."""
     mixed = place * -7046029254386353131
     mixed = (mixed ^ (mixed >> 32)) * -4658895280553007687
     return (((mixed >> 32) & 0xFFFFFFFF) * size) >> 32

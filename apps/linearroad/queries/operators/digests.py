@@ -49,7 +49,7 @@ def add(sums, at, kind, time, who, value, amount):
 
 @numba.njit
 def minute_of(sums, time, width):
-    """Where a minute's digests begin, which are `width` numbers, and the sums with room for them."""
+    """Where a minute's digests begin, `width` numbers, and the sums with room for them."""
     at = time // 60 * width
     return at, xs.grow(sums, at + width)
 
