@@ -1,4 +1,4 @@
-"""What copies of expressways take: reports a second at L = 1,000, by stage, beside the memory's pace.
+"""Copies of expressways: reports a second at L = 1,000, by stage, beside the memory's pace.
 
 The input is a generated directory with history, named by XSTREAM_TRAFFIC (`xstream linearroad
 generate --expressways 10 --minutes 180 --history --out DIR`). Runs begin with the state before the

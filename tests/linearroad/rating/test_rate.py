@@ -62,6 +62,27 @@ def test_a_quick_trial_finds_what_it_is_allowed_to_try(base: Path, tmp_path: Pat
     assert "L = 4" in (out / "rating.html").read_text()
 
 
+@pytest.mark.slow
+def test_what_probes_find_is_validated_and_confirmed_by_a_full_stream(
+    base: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rating"
+    options = ("--base", base, "--out", out, "--from", "4", "--to", "4", "--speed", "4")
+    done = command(*options)
+    assert done.returncode == 0, done.stderr
+    rating = json.loads((out / "rating.json").read_text())["rating"]
+    assert (rating["expressways"], rating["confirmed"]) == (4, True)
+    assert rating["validated"].startswith("right: all ")
+    kinds = [(step["kind"], step["from_minute"], step["passed"]) for step in rating["steps"]]
+    assert kinds == [("probe", 1, True), ("full", 0, True)]
+    again = command(*options, "--quick", "--validated", out / "originals")
+    assert again.returncode == 0, again.stderr
+    assert "originals' answers: right: all" in again.stdout.replace("\n", " ")
+    nowhere = command(*options, "--quick", "--validated", tmp_path)
+    assert nowhere.returncode == 2
+    assert "was not validated: it has no validation.json" in nowhere.stderr
+
+
 def test_too_much_for_the_machine_does_not_pass_and_says_which_second(
     base: Path, tmp_path: Path
 ) -> None:
