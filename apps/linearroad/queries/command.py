@@ -193,7 +193,7 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         console.print(result.longest, soft_wrap=True)
     if result.first_late is not None:
         console.print(f"too late: {result.first_late}", soft_wrap=True)
-    if result.digests is not None and len(result.digests) > 1:
+    if result.digests is not None and len(result.digests) > 1 and not result.interrupted:
         _print_agreement(console, result, len(result.digests))
     if result.interrupted:
         console.print(

@@ -285,6 +285,8 @@ def _keep(
         for expressway, digests in worker.digests(minutes):
             result.digests[expressway] = digests
     write_digests(out / "digests.parquet", result.digests)
+    if result.interrupted:  # workers have come to different seconds
+        return
     files = len(workers[0].feeds)
     wrong, first = differences(result.digests, result.digests[:files])
     result.copies_differ = wrong
