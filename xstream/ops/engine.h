@@ -116,6 +116,7 @@ int64_t engine_now_ns(void);
 static inline void plan_sample_timing(xs_plan *plan)
 {
     uint64_t scattered = (uint64_t)plan->choices++ * 0x9E3779B97F4A7C15u;
+    scattered = (scattered ^ scattered >> 32) * 0xD6E8FEB86659FD93u;
     plan->timed = scattered >> (plan->look_every == 1 ? 61 : 58) == 0 || plan->profiled;
     plan->slow_pass = plan->timed || plan->copies || plan->spilled;
 }
