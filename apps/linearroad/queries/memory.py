@@ -24,11 +24,11 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 REPORT_BYTES = REPORT.itemsize * 17 / 16
 QUOTED_BYTES = 8 * 17 / 16
 ROAD_BYTES = 8 / 0.8
-STANDING_BYTES = 5
+STANDING_BYTES = 8.5
 #: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
 BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
 #: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.
-OPERATORS_BYTES = 190 * KIB
+OPERATORS_BYTES = 450 * KIB
 DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
 #: The interpreter, libraries, compiled code; and rows and answers on their way.
 PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB

@@ -55,6 +55,8 @@ class Timeline:
     def note(self, result: RunResult, last: bool = False) -> None:
         """A line, unless the last one is younger than a second."""
         now = self._clock.wall_seconds()
+        if not now and not last:  # everything is still being loaded, and nothing counts
+            self._before = self._counters()
         if now - self._last < 1.0 and not last:
             return
         self._last = now

@@ -76,8 +76,8 @@ def _show(rating: Rating, page: Path) -> None:
 
     table = Table(title="worst response times, in stream seconds")
     names = ("toll notifications", "balances", "expenditures", "travel times")
-    for heading in ("L", "stream", "toll", "balance", "expenditure", "travel", "GiB", "CPU", ""):
-        table.add_column(heading, justify="right" if heading != "" else "left")
+    for heading in ("L", "minutes", "toll", "balance", "spent", "travel", "GiB", "CPU", ""):
+        table.add_column(heading, justify="right" if heading != "" else "left", no_wrap=True)
     cores = rating.options.workers
     for step in rating.steps:
         worst = [
@@ -86,9 +86,9 @@ def _show(rating: Rating, page: Path) -> None:
         ]
         busy = step.cpu_s / step.wall_s / cores if step.wall_s else 0.0
         table.add_row(
-            f"{step.expressways:,}", f"{step.from_minute} to {step.to_minute}", *worst,
+            f"{step.expressways:,}", f"{step.from_minute}-{step.to_minute}", *worst,
             f"{step.peak_memory_bytes / GIB:.1f}", f"{busy:.0%}",
-            "passed" if step.passed else "did not pass",
+            "passed" if step.passed else "failed",
         )  # fmt: skip
     console = Console()
     console.print(table)
