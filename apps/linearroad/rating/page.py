@@ -80,9 +80,9 @@ def _deciding(rating: Rating, steps: Iterable[Step]) -> Step | None:
 
 def _verdict(rating: Rating) -> str:
     kind = "no" if not rating["passed"] else "quick" if rating["quick"] else ""
-    named = not rating["quick"] or rating["sentence"].startswith("quick")
-    word = "" if named else " (quick)"
-    told = f'<p class="verdict {kind}">{escape(rating["sentence"] + word)}</p>'
+    word = " (quick)" if rating["quick"] else ""
+    said = rating["sentence"] + ("" if rating["sentence"].startswith("quick") else word)
+    told = f'<p class="verdict {kind}">{escape(said)}</p>'
     step, machine = _deciding(rating, rating["steps"]), rating["machine"]
     if step is None or not rating["passed"]:
         return told
