@@ -48,9 +48,9 @@ struct xs_op {
     xs_op *only;       /* the only successor of port 0, where there is one, called directly */
     int32_t only_port;
     int32_t measured;  /* the first segment field, whose samples are counted; or -1 */
-    int64_t busy_ns;   /* in the tuples that were timed */
+    int64_t busy_ns;   /* in the tuples that were timed, weighted by how many each stands for */
 
-    int64_t timed_tuples;
+    int64_t timed_tuples; /* weighted as well */
     const xs_op_table *table;
     int32_t id, ins, outs;
     bool ended;        /* a source without more tuples */
@@ -68,7 +68,7 @@ struct xs_plan {
     bool timed;     /* this round is */
     bool spilled;   /* the stack ran short: tuples of direct edges wait, and none may overtake them */
     uintptr_t stack_floor; /* direct calls nest down to here */
-    int64_t child_ns;
+    int64_t child_ns, weight; /* of a timed tuple among all */
     bool profiled;
     xs_cost child_cost; /* of what the operator that runs has called */
     xs_manager *manager;
@@ -117,7 +117,9 @@ static inline void plan_sample_timing(xs_plan *plan)
 {
     uint64_t scattered = (uint64_t)plan->choices++ * 0x9E3779B97F4A7C15u;
     scattered = (scattered ^ scattered >> 32) * 0xD6E8FEB86659FD93u;
-    plan->timed = scattered >> (plan->look_every == 1 ? 61 : 58) == 0 || plan->profiled;
+    int rare = plan->look_every == 1 ? 3 : 6; /* one in 2^rare, and counts for as many */
+    plan->timed = scattered >> (64 - rare) == 0 || plan->profiled;
+    plan->weight = plan->profiled ? 1 : (int64_t)1 << rare;
     plan->slow_pass = plan->timed || plan->copies || plan->spilled;
 }
 

@@ -75,8 +75,8 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     plan->child_ns = 0;
     int32_t status = op->process(op, port, tuple);
     int64_t spent = engine_now_ns() - begin;
-    op->busy_ns += spent - plan->child_ns;
-    op->timed_tuples++;
+    op->busy_ns += plan->weight * (spent - plan->child_ns);
+    op->timed_tuples += plan->weight;
     plan->child_ns = outer_child_ns + spent;
     if (plan->profiled) cost_leave(op, &mark);
     return status;

@@ -211,8 +211,8 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         plan->child_ns = 0;
         int32_t status = source->table->produce(source);
         if (plan->timed) {
-            source->busy_ns += engine_now_ns() - begin - plan->child_ns;
-            source->timed_tuples++;
+            source->busy_ns += plan->weight * (engine_now_ns() - begin - plan->child_ns);
+            source->timed_tuples += plan->weight;
         }
         if (plan->profiled) cost_leave(source, &mark);
         if (status) return status;

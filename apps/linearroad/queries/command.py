@@ -190,12 +190,15 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         console.print(f"{result.unanswerable:,} travel times without a history to answer from")
     if speed:
         console.print(f"furthest behind schedule: {max(result.worst_lag_s, 0):.3f} stream seconds")
-        console.print(result.longest, soft_wrap=True)
+        if result.longest is not None:
+            console.print(result.longest, soft_wrap=True)
     if result.first_late is not None:
         console.print(f"too late: {result.first_late}", soft_wrap=True)
     if result.digests is not None and len(result.digests) > 1 and not result.interrupted:
         _print_agreement(console, result, len(result.digests))
-    if result.interrupted:
+    if result.interrupted and result.digests is not None:
+        console.print(f"interrupted at about stream second {result.stream_seconds:,}")
+    elif result.interrupted:
         console.print(
             f"interrupted: answers are complete up to stream second {result.stream_seconds:,}"
         )

@@ -134,6 +134,6 @@ class DigestingWorker(Worker):
 def _by_minute(sums: NDArray[np.int64], minutes: int, width: int) -> NDArray[np.int64]:
     """A kernel's sums as (minute, width, 4), as many minutes as wanted."""
     found = np.zeros((minutes, width, DIGEST_WIDTH), np.int64)
-    known = sums[: len(sums) // (width * DIGEST_WIDTH) * width * DIGEST_WIDTH]
+    known = sums[: found.size]
     found.reshape(-1)[: len(known)] = known
     return found

@@ -207,6 +207,8 @@ class RowFeed:
         self.convoy.leave(self.place)
         self.convoy.tell(self.place, FOR_EVER)
         yield self._tuple(_NO_ROWS, True)
+        if self.on_nothing_until is not None:  # others may have more, and need not wait for this
+            self.on_nothing_until(FOR_EVER)
 
     def _wait(self, second: int) -> None:
         """Until it is time; falling behind is measured, never hidden."""

@@ -87,19 +87,27 @@ def on_the_road_at_the_end(path: Path) -> int:
     if path.suffix != ".parquet":
         return 60_000  # what three hours come to
     file = pq.ParquetFile(path)
-    last = file.read_row_group(file.num_row_groups - 1, columns=["type", "time"])
-    times = last["time"].to_numpy()
-    return int(((times > times[-1] - PERIOD) & (last["type"].to_numpy() == 0)).sum())
+    found, end = 0, None
+    for group in reversed(range(file.num_row_groups)):
+        rows = file.read_row_group(group, columns=["type", "time"])
+        times = rows["time"].to_numpy()
+        end = int(times[-1]) if end is None else end
+        found += int(((times > end - PERIOD) & (rows["type"].to_numpy() == 0)).sum())
+        if times[0] <= end - PERIOD:
+            break
+    return found
 
 
 def available_bytes() -> int:
     """What this process may still take: of the machine, or of the group it is limited to."""
     free = int(psutil.virtual_memory().available)
-    limit = Path("/sys/fs/cgroup/memory.max")
-    used = Path("/sys/fs/cgroup/memory.current")
+    group = Path("/sys/fs/cgroup")
     try:
-        return min(free, int(limit.read_text()) - int(used.read_text()))
-    except (OSError, ValueError):  # no group, or no limit
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = int(stat["active_file"]) + int(stat["inactive_file"])  # given back when needed
+        return min(free, limit - used + cached)
+    except (OSError, ValueError, KeyError):  # no group, or no limit
         return free
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import xstream as xs
+from linearroad.manifest import read_manifest
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
 from linearroad.queries.comparing import differences, write_digests
 from linearroad.queries.copying import ORIGINAL, Copy, copies_of
@@ -66,6 +67,13 @@ def run(
     if len(copies) > 1:
         check_memory(source, len(copies) * files, history.nbytes)
     kept = None if options.from_state is None else read_state(options.from_state, source)
+    if kept is not None and options.minutes is not None and options.minutes <= kept.minute:
+        raise xs.InputError(
+            f"the state is that of minute {kept.minute}, so --minutes is more than that, "
+            f"not {options.minutes}"
+        )
+    if options.keep_state is not None:
+        read_manifest(source)  # only generated traffic can be gone on with
     workers = _workers(options, len(copies), files)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -100,7 +108,8 @@ def run(
         taker.result.rejects = dict(sorted(rejects.by_reason.items()))
         if options.speed is not None:
             rows = read_timeline(out / "timeline.csv")
-            taker.result.longest = attributed(rows, *taker.delays.worst)
+            second, delay_s = taker.delays.worst
+            taker.result.longest = attributed(rows, second, delay_s) if second >= 0 else None
         write_summary(
             out / "summary.json", taker.result, options, workers, files, clock.begin_s
         )  # fmt: skip
@@ -261,7 +270,7 @@ def _running(workers: Sequence[Worker], taker: AnswerSink, look: _Look) -> Itera
             raise error.__cause__ from None
         raise
     finally:
-        taker.clock.stop.set()
+        taker.clock.give_up()
         for worker in workers:
             worker.stop.set()
             worker.join()
@@ -293,7 +302,8 @@ def _keep(
     result.first_differences = [difference.sentence() for difference in first]
     if options.keep_state is not None and options.minutes is not None:
         assert workers[0].done is not None
-        keep_state(options.keep_state, source, workers[0].done, files, options.minutes)
+        minute = min(options.minutes, minutes)  # the stream may have ended before
+        keep_state(options.keep_state, source, workers[0].done, files, minute)
 
 
 @contextmanager

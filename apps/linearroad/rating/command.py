@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import signal
 import sys
 from pathlib import Path
@@ -78,7 +79,7 @@ def _show(rating: Rating, page: Path) -> None:
     names = ("toll notifications", "balances", "expenditures", "travel times")
     for heading in ("L", "minutes", "toll", "balance", "spent", "travel", "GiB", "CPU", ""):
         table.add_column(heading, justify="right" if heading != "" else "left", no_wrap=True)
-    cores = rating.options.workers
+    cores = os.cpu_count() or 1
     for step in rating.steps:
         worst = [
             f"{step.response_s[name]['worst']:.2f}" if name in step.response_s else "-"

@@ -55,6 +55,7 @@ def prepare(base: Path, manifest: Entry, folder: Path, probe_minutes: int, say: 
     }
     digests = np.zeros((originals, minutes, KINDS, DIGEST_WIDTH), np.uint64)
     for leg, options in legs.items():
+        (folder / leg / "summary.json").unlink(missing_ok=True)
         said = call([*common, *options, "--out", str(folder / leg)], say)
         if not (folder / leg / "summary.json").exists():
             raise InputError(said[-1].removeprefix("xstream: ") if said else f"{base} did not run")
@@ -103,6 +104,9 @@ def digest_of_written(path: Path, minutes: int) -> Digests:
     names = ["type", "time", "vid", "qid", "lav", "toll", "seg", "bal", "traveltime"]
     for batch in pq.ParquetFile(path).iter_batches(1 << 18, columns=names):
         columns = {name: _filled(batch.column(name)) for name in names}
+        kind, time = columns["type"], columns["time"]
+        if ((kind < 0) | (kind >= KINDS) | (time < 0) | (time >= 60 * minutes)).any():
+            raise InputError(f"{path} has answers that are none to {minutes} minutes of traffic")
         add_written(sums.reshape(-1), *columns.values())
     return sums.view(np.uint64)
 

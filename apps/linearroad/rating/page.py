@@ -117,9 +117,9 @@ def _meaning(rating: Rating) -> str:
         (f"The validator says of the originals' answers: “{rating['validated']}”."
          if rating["validated"] else "The originals' answers were not validated.")
         + f" Digests of the copies' compared with theirs: {compared:,}; different: {different:,}.",
-        {None: "This is a quick rating: by probe runs alone, without a full stream.",
-         True: f"A full stream of {base['minutes']:,} minutes confirmed it.",
-         False: "No full stream has confirmed an L."}[rating["confirmed"]],
+        "This is a quick rating: by probe runs alone, without a full stream." if rating["quick"]
+        else f"A full stream of {base['minutes']:,} minutes confirmed it." if rating["confirmed"]
+        else "No full stream has confirmed an L.",
     ]  # fmt: skip
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in told)}</ul>"
 

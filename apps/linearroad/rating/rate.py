@@ -85,8 +85,9 @@ class Rating:
             )
         if self.options.quick:
             return f"quick, by probe runs alone: {what}"
-        if self.expressways and not self.confirmed:
-            return f"not confirmed by a full stream: {what} in probe runs"
+        found = self.expressways or any(step.passed for step in self.steps)
+        if found and not self.confirmed:
+            return f"not confirmed by a full stream: {what}"
         return what
 
     def as_dict(self) -> dict[str, Any]:
@@ -136,6 +137,8 @@ def history_bytes(base: Path) -> int:
 def checked_base(base: Path) -> Entry:
     """The manifest of traffic that can be rated with."""
     manifest = read_manifest(base)
+    if int(manifest["parameters"]["minutes"]) < 2:
+        raise InputError(f"{base} is one minute, and a state is kept before the last ones")
     if not manifest.get("complete"):
         raise InputError(f"{base} is not complete: `generate` it to its end")
     if not history_bytes(base):
@@ -175,14 +178,20 @@ def rate(options: RatingOptions, say: Say) -> Rating:
             _confirm(rating, setting, originals, tried, say)
     except KeyboardInterrupt:
         rating.interrupted = True
-        rating.expressways = max(
-            (step.expressways for step in rating.steps if step.passed), default=0
-        )
+        failed = [s.expressways for s in rating.steps if s.kind == "full" and not s.passed]
+        passed = (s.expressways for s in rating.steps if s.passed)
+        rating.expressways = max((n for n in passed if n < min(failed, default=n + 1)), default=0)
     return rating
 
 
 def _range(options: RatingOptions, originals: int) -> Range:
-    _, most = explain(options.base, originals)
+    account, most = explain(options.base, originals)
+    if options.last is None and most < originals:
+        needed, free = account.total / 2**30, available_bytes() / 2**30
+        raise InputError(
+            f"{originals} expressways need about {needed:.1f} GiB of memory, and {free:.1f} GiB "
+            "are free"
+        )
     last = options.last if options.last is not None else most
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--from", first), ("--to", last)):
@@ -239,10 +248,12 @@ def _confirm(
 ) -> None:
     """A full stream with the L that was found, or with less where that does not pass."""
     rating.confirmed = False
+    wanted = rating.expressways
     for _ in range(TRIES):
-        if not rating.expressways:
+        if not wanted:
+            break
+        if _step(rating, setting, originals, wanted, "full", say):
+            rating.expressways, rating.confirmed = wanted, True
             return
-        if _step(rating, setting, originals, rating.expressways, "full", say):
-            rating.confirmed = True
-            return
-        rating.expressways = tried.rounded(0.9 * rating.expressways)
+        wanted = tried.rounded(0.9 * wanted) if wanted > tried.step else 0
+    rating.expressways = 0  # probes passed, and no full stream has

@@ -88,8 +88,9 @@ def run_step(
         *(("--from-state", str(state)) if state is not None else ()),
         "--stop-when-late",
     ]
-    said = call(command, say)
     summary = out / "summary.json"
+    summary.unlink(missing_ok=True)  # of an earlier rating: a run that is refused leaves it alone
+    said = call(command, say)
     if not summary.exists():
         step.why = said[-1].removeprefix("xstream: ") if said else "it ended without a word"
         return []

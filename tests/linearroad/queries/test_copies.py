@@ -241,3 +241,27 @@ def test_an_overloaded_run_names_the_first_second_that_was_late_and_may_end_ther
     )
     assert found.longest is not None
     assert "took longest" in found.longest
+
+
+def test_a_run_without_rows_has_empty_digests(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    found = digest(directory, tmp_path / "out", history, minutes=0, expressways=2 * BASE)
+    assert found.digests is not None
+    assert not found.digests.any()
+    assert found.reports == 0
+    state = tmp_path / "state"
+    digest(directory, tmp_path / "first", history, minutes=2, keep_state=state)
+    with pytest.raises(InputError, match="the state is that of minute 2, so --minutes is more"):
+        digest(directory, tmp_path / "out", history, from_state=state, minutes=2)
+
+
+def test_a_state_is_kept_of_generated_traffic_only(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"has no manifest\.json"):
+        digest(
+            Layout(directory).traffic(0, "csv"), tmp_path / "out", history,
+            minutes=1, keep_state=tmp_path / "state",
+        )  # fmt: skip
+    assert not (tmp_path / "out").exists()

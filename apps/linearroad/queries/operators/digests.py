@@ -19,6 +19,7 @@ KINDS = 5
 COUNT, WEIGHT, FIRST, SECOND = range(4)
 DIGEST_WIDTH = 4  # numbers a kind of answers
 BALANCE = 2  # the kind
+MOST_SECONDS = 7 * 24 * 3600
 
 #: How many answers of each kind there are to a second, and whether more seconds have been read.
 TOLD = {
@@ -50,6 +51,8 @@ def add(sums, at, kind, time, who, value, amount):
 @numba.njit
 def minute_of(sums, time, width):
     """Where a minute's digests begin, `width` numbers, and the sums with room for them."""
+    if time >= MOST_SECONDS:
+        raise ValueError("digests are kept for a week of stream time, and here is a later row")
     at = time // 60 * width
     return at, xs.grow(sums, at + width)
 
