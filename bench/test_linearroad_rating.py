@@ -44,7 +44,7 @@ def memory_pace() -> float:
         for thread in threads:
             thread.join()
         spent = time.perf_counter() - begin
-        best = max(best, 3 * len(arrays) * COPIED_BYTES / spent)  # read, fetched, written
+        best = max(best, 2 * len(arrays) * COPIED_BYTES / spent)  # read and written
     return best
 
 
