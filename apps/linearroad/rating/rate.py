@@ -194,7 +194,7 @@ def _range(options: RatingOptions, originals: int) -> Range:
         )
     last = options.last if options.last is not None else most
     first = options.first if options.first is not None else min(FIRST, last)
-    for name, value in (("--from", first), ("--to", last)):
+    for name, value in (("--to", last), ("--from", first)):
         if value < originals:
             raise InputError(f"{name} is {originals} expressways or more, not {value}")
     if first > last:
