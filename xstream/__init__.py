@@ -41,7 +41,7 @@ from xstream.errors import (
 
 if TYPE_CHECKING:
     from xstream import io as io
-    from xstream.ops._numba import array_at, grow
+    from xstream.ops._numba import array_at, grow, prefetch
     from xstream.ops.kernel import Kernel, kernel
     from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
     from xstream.query import Query
@@ -70,6 +70,7 @@ _LAZY = {
     "kernel": "xstream.ops.kernel",
     "array_at": "xstream.ops._numba",
     "grow": "xstream.ops._numba",
+    "prefetch": "xstream.ops._numba",
     "Out": "xstream.ops.schema",
     "Scalar": "xstream.ops.schema",
     "Schema": "xstream.ops.schema",
@@ -122,6 +123,7 @@ __all__ = [
     "io",
     "kernel",
     "memory_manager",
+    "prefetch",
     "schema",
 ]
 

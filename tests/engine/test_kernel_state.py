@@ -49,6 +49,39 @@ def test_a_state_outlives_its_run() -> None:
     assert state["kept"][:100_032].sum() == 100_032
 
 
+PAIR = np.dtype([("value", "f4"), ("count", "i8")], align=True)
+
+
+@xs.kernel(
+    state={"pair": np.zeros(1000, PAIR)},
+    out=xs.Out(np.dtype("int64"), start="given"),
+)
+def count_values(window, state, out):  # type: ignore[no-untyped-def]
+    """Counts samples by value, with a look ahead that goes outside the array as well."""
+    counts = np.empty(len(window), np.int64)
+    for i in range(len(window)):
+        xs.prefetch(state.pair, int(window[i]))
+        xs.prefetch(state.pair, -1)
+        xs.prefetch(window, 2**40)
+    for i in range(len(window)):
+        pair = state.pair[int(window[i])]
+        pair.value = window[i]
+        pair.count += 1
+        counts[i] = pair.count
+    out.emit_at(0, counts)
+
+
+def test_a_look_ahead_changes_nothing_wherever_it_goes() -> None:
+    samples = np.random.default_rng(1).integers(0, 1000, 6400).astype(np.float32)
+    query = xs.Query()
+    source = query.source(xs.io.array(samples, rate_hz=1.0, window=64))
+    source.iterate(count_values, name="counts").count()
+    pair = query.run().state("counts")["pair"]
+    np.testing.assert_array_equal(pair["count"], np.bincount(samples.astype(int), minlength=1000))
+    assert (pair["value"] == np.where(pair["count"] > 0, np.arange(1000), 0)).all()
+    assert xs.prefetch(samples, 0) is None  # outside kernels it is nothing at all
+
+
 @pytest.mark.parametrize(
     ("state", "kind", "sentence"),
     [

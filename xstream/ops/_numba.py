@@ -190,6 +190,46 @@ def _grow(array, length):
     return implementation
 
 
+# -- memory that is needed soon ----------------------------------------------------------------
+
+
+def prefetch(array: Any, index: int) -> None:
+    """Have an item of an array brought near, because it will be needed soon.
+
+    Only a hint: it changes nothing, and an index outside the array does no harm.
+    """
+
+
+@intrinsic
+def bring_near(typing_context, array, index):
+    """The processor's instruction for it, to all caches, for data that will be written as well."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        item = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]])
+        address, flag = cgutils.voidptr_t, ir.IntType(32)
+        instruction = builder.module.declare_intrinsic(
+            "llvm.prefetch", [address],
+            ir.FunctionType(ir.VoidType(), [address, flag, flag, flag]),
+        )  # fmt: skip
+        to_write, all_caches, data = (ir.Constant(flag, value) for value in (1, 3, 1))
+        builder.call(
+            instruction, [builder.bitcast(item, address), to_write, all_caches, data]
+        )  # fmt: skip
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+@overload(prefetch)
+def _prefetch(array, index):
+    def implementation(array, index):
+        bring_near(array, index)
+
+    return implementation
+
+
 # -- emitting ----------------------------------------------------------------------------------
 
 
