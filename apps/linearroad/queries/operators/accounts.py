@@ -55,9 +55,10 @@ def settle(pages, entries, balances, charge_time, charge_vid, charge, ask_time, 
         begin = at
         while at < len(charge) and (i == len(ask_vid) or charge_time[at] <= ask_time[i]):
             at += 1
-        entries, balances = charge_all(
-            pages, entries, balances, charge_vid[begin:at], charge[begin:at]
-        )
+        if at > begin:
+            entries, balances = charge_all(
+                pages, entries, balances, charge_vid[begin:at], charge[begin:at]
+            )
         if i < len(ask_vid):
             answers[i] = balance_of(entries, balances, np.int64(ask_vid[i]))
     return answers, entries, balances

@@ -12,10 +12,11 @@ import numpy as np
 
 import xstream as xs
 
-__all__ = ["LEDGER", "PAGE", "balance_of", "charge_to", "more_pages", "room_in_ledger"]
+__all__ = ["LEDGER", "PAGE", "balance_of", "charge_all", "more_pages", "room_in_ledger"]
 
 PAGE = 32  # vehicles
 PAGE_BITS = 5
+TOGETHER = 64  # charges whose places in memory are looked for at once
 
 #: The number of a page of vehicles (-1: free), and which page of balances that is.
 ENTRY = np.dtype([("number", "i4"), ("page", "i4")], align=True)
@@ -29,10 +30,16 @@ LEDGER = {
 
 
 @numba.njit(inline="always")
+def home(number, size):
+    """Where the entry of a page is looked for first."""
+    return ((np.int64(number) * -7046029254386353131) >> 32) & (size - 1)
+
+
+@numba.njit(inline="always")
 def entry_at(entries, number):
     """Where the entry of a page is, or would be."""
     mask = len(entries) - 1
-    at = ((np.int64(number) * -7046029254386353131) >> 32) & mask
+    at = home(number, len(entries))
     while entries[at].number != -1 and entries[at].number != number:
         at = (at + 1) & mask
     return at
@@ -66,16 +73,6 @@ def room_in_ledger(pages, entries, balances, vid):
     return entries, balances
 
 
-@numba.njit(inline="always")
-def charge_to(entries, balances, vid, amount):
-    """Charge a vehicle; False where it has no account."""
-    entry = entries[entry_at(entries, vid >> PAGE_BITS)]
-    if entry.number == -1:
-        return False
-    balances[entry.page * PAGE + (vid & (PAGE - 1))] += amount
-    return True
-
-
 @numba.njit
 def balance_of(entries, balances, vid):
     """What a vehicle was charged in all; 0 for one without an account."""
@@ -86,9 +83,19 @@ def balance_of(entries, balances, vid):
 @numba.njit
 def charge_all(pages, entries, balances, vids, amounts):
     """Charge many; the ledger as it is now."""
-    for i in range(len(vids)):
-        vid = np.int64(vids[i])
-        if not charge_to(entries, balances, vid, amounts[i]):
-            entries, balances = room_in_ledger(pages, entries, balances, vid)
-            charge_to(entries, balances, vid, amounts[i])
+    places = np.empty(min(TOGETHER, len(vids)), np.int64)
+    for begin in range(0, len(vids), TOGETHER):
+        some = min(TOGETHER, len(vids) - begin)
+        for i in range(some):
+            xs.prefetch(entries, home(vids[begin + i] >> PAGE_BITS, len(entries)))
+        for i in range(some):
+            vid = np.int64(vids[begin + i])
+            at = entry_at(entries, vid >> PAGE_BITS)
+            if entries[at].number == -1:
+                entries, balances = room_in_ledger(pages, entries, balances, vid)
+                at = entry_at(entries, vid >> PAGE_BITS)
+            places[i] = entries[at].page * PAGE + (vid & (PAGE - 1))
+            xs.prefetch(balances, places[i])
+        for i in range(some):
+            balances[places[i]] += amounts[begin + i]
     return entries, balances
