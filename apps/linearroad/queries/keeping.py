@@ -28,7 +28,7 @@ from xstream.errors import InputError
 
 __all__ = ["KeptState", "keep_state", "read_state"]
 
-VERSION = 1
+VERSION = 2
 META = "state.json"
 ACCOUNTS = "accounts"
 #: Kernels of each expressway that keep something; accounts are kept for all of them together.

@@ -22,9 +22,9 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 #: of room to spare), its place in the road's table (76 to 85 % full), and, spread over all, what
 #: the cars that stand and the sums of the minute take.
 REPORT_BYTES = REPORT.itemsize * 17 / 16
-QUOTED_BYTES = 8 * 17 / 16
+QUOTED_BYTES = 4 * 17 / 16
 ROAD_BYTES = 8 / 0.8
-STANDING_BYTES = 8.5
+STANDING_BYTES = 4.0
 #: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
 BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
 #: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.

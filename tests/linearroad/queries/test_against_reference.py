@@ -90,6 +90,31 @@ def test_schedulers_and_managers_agree() -> None:
         assert found == first, (scheduler, memory)
 
 
+@pytest.mark.parametrize("rules", RULES)
+def test_the_last_seconds_that_a_time_can_say(rules: str) -> None:
+    case = scenario(105)
+    good, _ = reference.parse(case.text)
+    later = 2**31 - 1 - good[-1].time
+    rows = [row._replace(time=row.time + later) for row in good]
+    answers = run_rows(rows, history_of(case.tolls, case.segment_history), rules)[0]
+    assert answers == reference.answers(rows, rules, case.tolls, case.segment_history)
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_tolls_beyond_32_bits(rules: str) -> None:
+    crowd, me = 40_000, 7
+
+    def report(time: int, vid: int, seg: int, pos: int) -> reference.Row:
+        return reference.Row(0, time, vid, 10, 0, 1, 0, seg, pos)
+
+    rows = [report(60, vid, 5, 5 * 5280 + vid % 5280) for vid in range(100, 100 + crowd)]
+    rows += [report(120 + 30 * k, me, 5 + k, (5 + k) * 5280 + 10) for k in range(3)]
+    rows.append(reference.Row(2, 200, me, qid=1))
+    answers = run_rows(rows, history_of([], []), rules)[0]
+    assert answers == reference.answers(rows, rules)
+    assert any(2 * (crowd - 50) ** 2 in row for row in answers if row[0] == 2)
+
+
 def test_without_history_travel_times_are_unanswerable_and_expenditure_is_nothing() -> None:
     case = scenario(104)
     rows, _ = reference.parse(case.text)

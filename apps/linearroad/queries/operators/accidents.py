@@ -17,8 +17,8 @@ __all__ = ["accidents"]
 
 ENTRIES, PAIRS, LAST_SECOND = range(3)
 
-#: A vehicle that stands at a place until some second; a place of -1: nobody.
-STANDING = np.dtype([("place", "i8"), ("until", "i8"), ("vid", "i4")], align=True)
+#: A vehicle that stands at a place until some second (up to 2³¹ + 30); a place of -1: nobody.
+STANDING = np.dtype([("place", "i8"), ("until", "u4"), ("vid", "i4")], align=True)
 NOWHERE = -1
 
 
@@ -44,7 +44,7 @@ def two_until(standing, place):
     at = home(place, size)
     while standing[at].place != NOWHERE:
         if standing[at].place == place:
-            until = standing[at].until
+            until = np.int64(standing[at].until)
             if until > first:
                 first, second = until, first
             elif until > second:
@@ -67,14 +67,14 @@ def rebuilt(standing, number, now, more):
     """Without those that stood there long ago, and with room for `more`: at most 3/5 are taken."""
     old, live = standing.copy(), 0
     for i in range(len(old)):
-        live += old[i].until > now
+        live += old[i].place != NOWHERE and old[i].until > now
     if 5 * (live + more) > 3 * len(standing):
         standing = xs.grow(standing, 9 * (live + more) // 5)
     size = len(standing)
     for at in range(size):
-        standing[at].place, standing[at].until = NOWHERE, NO_MINUTE
+        standing[at].place = NOWHERE
     for i in range(len(old)):
-        if old[i].until > now:
+        if old[i].place != NOWHERE and old[i].until > now:
             at = home(old[i].place, size)
             while standing[at].place != NOWHERE:
                 at = at + 1 if at + 1 < size else 0
@@ -106,7 +106,7 @@ def stand(standing, number, place, vid, until, time):
 @xs.kernel(
     state={
         "number": np.array([0, 0, NO_MINUTE], np.int64),
-        "standing": np.full(64, np.array((NOWHERE, NO_MINUTE, 0), STANDING)),
+        "standing": np.full(64, np.array((NOWHERE, 0, 0), STANDING)),
         "pairs": np.zeros(16, np.int64),
     },
     out=column("int64"),
@@ -132,6 +132,8 @@ def accidents(
                     count += 1
     if 4 * (number[ENTRIES] + many) > 3 * len(standing):
         standing = rebuilt(standing, number, time - 1, many)
+    for i in range(many):  # where they stand is anywhere: all are looked for at once
+        xs.prefetch(standing, home(event[3 * i], len(standing)))
     for i in range(many):
         company = stand(
             standing, number, event[3 * i], event[3 * i + 1], event[3 * i + 2], time

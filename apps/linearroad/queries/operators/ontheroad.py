@@ -20,8 +20,10 @@ __all__ = ["add_speed", "forget", "known_phase", "larger_minute", "larger_road",
 
 PHASES = 32  # bits for a phase beside the slot
 
-#: Sums of a vehicle's speeds in a segment in this minute; reports 0: nobody.
-SUM = np.dtype([("vid", "i4"), ("key", "i4"), ("sum", "i8"), ("reports", "i8")], align=True)
+#: A vehicle's speeds in a segment in this minute: 64 times their sum, and how many reports there
+#: were (at most 60, one a second); 0: nobody.
+SUM = np.dtype([("vid", "i4"), ("key", "i4"), ("tally", "i8")], align=True)
+TALLY_BITS = 6
 
 
 @numba.njit(inline="always")
@@ -99,7 +101,7 @@ def sum_of(sums, vid, key):
     """Where the sum of a vehicle in a segment is, or would be."""
     mask = len(sums) - 1
     at = (((np.int64(vid) + (np.int64(key) << 32)) * -7046029254386353131) >> 33) & mask
-    while sums[at].reports != 0 and not (sums[at].vid == vid and sums[at].key == key):
+    while sums[at].tally != 0 and not (sums[at].vid == vid and sums[at].key == key):
         at = (at + 1) & mask
     return at
 
@@ -110,21 +112,26 @@ def larger_minute(sums):
     old = sums.copy()
     sums = xs.grow(sums, 2 * len(sums))
     for i in range(len(sums)):
-        sums[i].reports = 0
+        sums[i].tally = 0
     for i in range(len(old)):
-        if old[i].reports != 0:
+        if old[i].tally != 0:
             sums[sum_of(sums, old[i].vid, old[i].key)] = old[i]
     return sums
+
+
+@numba.njit(inline="always")
+def average(tally):
+    """The average speed that a tally stands for."""
+    return (tally >> TALLY_BITS) / (tally & ((1 << TALLY_BITS) - 1))
 
 
 @numba.njit
 def add_speed(sums, vid, key, spd):
     """Count a report; what it adds to the average of its vehicle, and 1 if that is a new one."""
     entry = sums[sum_of(sums, vid, key)]
-    if entry.reports == 0:
-        entry.vid, entry.key, entry.sum, entry.reports = vid, key, spd, 1
+    before, more = entry.tally, (np.int64(spd) << TALLY_BITS) + 1
+    if before == 0:
+        entry.vid, entry.key, entry.tally = vid, key, more
         return np.float64(spd), 1
-    before = entry.sum / entry.reports
-    entry.sum += spd
-    entry.reports += 1
-    return entry.sum / entry.reports - before, 0
+    entry.tally = before + more
+    return average(entry.tally) - average(before), 0

@@ -22,6 +22,12 @@ REACH = 5  # segments, the vehicle's own included, in which an accident matters
 FREE_SPEED, FREE_CARS = 40, 50
 
 
+@numba.njit(inline="always")
+def toll_for(above):
+    """The toll where so many more cars were than drive for free."""
+    return 2 * np.int64(above) * np.int64(above)
+
+
 @numba.njit
 def remember(last, before, key, minute):
     """Note an accident minute; only the latest two can still matter."""
@@ -46,13 +52,25 @@ def accident_ahead(last, before, key, minute):
     return -1
 
 
+@numba.njit
+def look_ahead(lavs, counts, last, before, minute, alerts, above):
+    """What holds in every segment: the accident to be told of, and how many cars tolls are for."""
+    for key in range(len(lavs)):
+        alerts[key] = accident_ahead(last, before, key, minute - 1)
+        tolled = alerts[key] < 0 and lavs[key] < FREE_SPEED and counts[key] > FREE_CARS
+        above[key] = counts[key] - FREE_CARS if tolled else 0
+
+
 @xs.kernel(
     state={
+        "minute": np.array([NO_MINUTE], np.int64),
         "lav": np.zeros(200, np.int32),
         "cars": np.zeros(200, np.int32),
+        "alert": np.full(200, -1, np.int32),
+        "above": np.zeros(200, np.int32),
         "last": np.full(200, NO_MINUTE, np.int64),
         "before": np.full(200, NO_MINUTE, np.int64),
-        "quoted": np.zeros(1024, np.int64),
+        "quoted": np.zeros(1024, np.int32),
     },
     out={
         "time": int,
@@ -71,12 +89,12 @@ def tolls(
 ):  # fmt: skip
     """At every trigger one notification; alerts near accidents; charges for segments left behind.
 
-    `quoted` holds, for every trip, the toll of the segment that it is in, at the place of its last
-    report, or (`kept_at` is BY_TRIP) at its number.
+    `quoted` holds, for every trip, the toll of the segment that it is in (the number of cars that it
+    is for), at the place of its last report, or (`kept_at` is BY_TRIP) at its number.
     """
     n = len(vid)
     lavs, counts, last, before = state.lav, state.cars, state.last, state.before
-    quoted, needed = state.quoted, len(lav)
+    alerts, above, quoted, needed = state.alert, state.above, state.quoted, len(lav)
     for i in range(n):
         needed = max(needed, key[i] + 1)
     for i in range(len(marks) // 2):
@@ -87,6 +105,7 @@ def tolls(
         new = max(needed, 2 * size)
         lavs, counts = xs.grow(lavs, new), xs.grow(counts, new)
         last, before = xs.grow(last, new), xs.grow(before, new)
+        alerts, above = xs.grow(alerts, new), xs.grow(above, new)
         lavs[size:], counts[size:] = no_lav, 0
         last[size:], before[size:] = NO_MINUTE, NO_MINUTE
     if linked > len(quoted):
@@ -96,34 +115,28 @@ def tolls(
         lavs[len(lav) :], counts[len(lav) :] = no_lav, 0
     for i in range(len(marks) // 2):
         remember(last, before, marks[2 * i], marks[2 * i + 1])
+    minute = time // 60
+    if minute != state.minute[0] or needed > size or len(marks) > 0 or len(lav) > 0:
+        look_ahead(lavs, counts, last, before, minute, alerts, above)
+        state.minute[0] = minute
     told, alerted, charged = 0, 0, 0
     toll_vid, toll_lav = np.empty(n, np.int32), np.empty(n, np.int32)
     toll, charge = np.empty(n, np.int64), np.empty(n, np.int64)
     alert_vid, alert_seg = np.empty(n, np.int32), np.empty(n, np.int32)
     charge_vid = np.empty(n, np.int32)
-    minute = time // 60
-    for i in range(n):
-        flag, quote = flags[i], np.int64(0)
-        if link[i] >= 0:
-            quote = quoted[link[i]]
-        if flag & CROSSED and quote > 0:
-            charge_vid[charged], charge[charged] = vid[i], quote
-            charged += 1
+    for i in range(n):  # without branches: half of the vehicles cross, and nobody knows which
+        flag, k = flags[i], key[i]
+        quote = quoted[link[i]] if link[i] >= 0 else np.int32(0)
+        charge_vid[charged], charge[charged] = vid[i], toll_for(quote)
+        charged += (flag & CROSSED != 0) & (quote > 0)
+        triggers = flag & TRIGGER != 0
+        due = above[k] if triggers else np.int32(0)
+        toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_for(due)
+        told += triggers
+        alert_vid[alerted], alert_seg[alerted] = vid[i], alerts[k]
+        alerted += triggers & (alerts[k] >= 0)
         if flag & (CROSSED | FIRST):
-            quote = 0
-        if flag & TRIGGER:
-            k, toll_here = key[i], np.int64(0)
-            accident = accident_ahead(last, before, k, minute - 1)
-            if accident >= 0:
-                alert_vid[alerted], alert_seg[alerted] = vid[i], accident
-                alerted += 1
-            elif lavs[k] < FREE_SPEED and counts[k] > FREE_CARS:
-                over = np.int64(counts[k] - FREE_CARS)
-                toll_here = 2 * over * over
-            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_here
-            told += 1
-            if flag & (CROSSED | FIRST):
-                quote = toll_here
+            quote = due
         quoted[link[i] if kept_at == BY_TRIP else kept_at + i] = quote
     out.emit_at(
         0, time, toll_vid[:told], toll_lav[:told], toll[:told], alert_vid[:alerted],

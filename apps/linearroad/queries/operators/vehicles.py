@@ -116,7 +116,7 @@ def note(events, happened, place, vid, until):
 @numba.njit
 def roomy(sums, number, more):
     """The minute's sums with room for `more`."""
-    while 2 * (number[SUMS] + more) > len(sums):
+    while 4 * (number[SUMS] + more) > 3 * len(sums):
         sums = larger_minute(sums)
     return sums
 
@@ -132,20 +132,27 @@ def summed(sums, number, report):
 
 
 @numba.njit
-def over(batch, road_vids, road_phases, number, sums, this_minute):
-    """Trips whose vehicle did not report again are over; the minute's sums as they are now."""
-    gone = 0
-    for k in range(len(batch)):
-        gone += batch[k].bits >> FATE_AT == 0
+def left_behind(reports, begin, end, gone):
+    """List the reports of a batch that nothing has become of; how many there are."""
+    many = 0
+    for k in range(begin, end):
+        if reports[k].bits >> FATE_AT == 0:
+            gone[many] = k
+            many += 1
+    return many
+
+
+@numba.njit
+def over(reports, gone, road_vids, road_phases, number, sums, this_minute):
+    """Trips whose last reports these are have ended; the minute's sums as they are now."""
     if this_minute:
-        sums = roomy(sums, number, 2 * gone)
-    for k in range(len(batch) if gone > 0 else 0):
-        report = batch[k]
-        if report.bits >> FATE_AT == 0:
-            forget(road_vids, road_phases, report.vid, report.key // ROAD_KEYS)
-            number[ROAD] -= 1
-            if this_minute:
-                summed(sums, number, report)
+        sums = roomy(sums, number, 2 * len(gone))
+    for k in gone:
+        report = reports[k]
+        forget(road_vids, road_phases, report.vid, report.key // ROAD_KEYS)
+        number[ROAD] -= 1
+        if this_minute:
+            summed(sums, number, report)
     return sums
 
 
@@ -156,12 +163,17 @@ def begin_second(state, time):
     if time // 60 != number[MINUTE]:
         number[MINUTE], number[SUMS] = time // 60, 0
         for i in range(len(sums)):
-            sums[i].reports = 0
+            sums[i].tally = 0
     for s in range(RING):
         if NEVER < state.second[s] < time - PERIOD:
-            batch = state.report[state.base[s] : state.base[s] + state.count[s]]
+            gone = np.empty(state.count[s], np.int32)
+            end = state.base[s] + state.count[s]
+            many = left_behind(state.report, state.base[s], end, gone)
             this_minute = state.second[s] >= time - time % 60
-            sums = over(batch, state.road_vid, state.road_phase, number, sums, this_minute)
+            sums = over(
+                state.report, gone[:many], state.road_vid, state.road_phase, number, sums,
+                this_minute,
+            )  # fmt: skip
             state.count[s], state.second[s] = 0, NEVER
     return sums
 
@@ -202,19 +214,28 @@ def vehicle_numbers(state, vid, xway):
 
 
 @numba.njit
-def merge_join(numbers, reports, begin, end, links):
-    """Predecessors of ascending vehicles in an ascending batch; how many have none."""
-    old, starts = begin, 0
+def merge_join(numbers, reports, begin, end, links, gone):
+    """Predecessors of ascending vehicles in an ascending batch; how many have none, and how many
+    of the batch are `gone`. Nobody is marked: what they became of is known when this is done."""
+    old, starts, many = begin, 0, 0
     for i in range(len(numbers)):
         me = numbers[i]
-        while old < end and whose(reports[old]) < me:
-            old += 1
         links[i] = NEW
-        if old < end and whose(reports[old]) == me and reports[old].bits >> FATE_AT == 0:
-            reports[old].bits |= GOES_ON << FATE_AT
-            links[i] = old
+        while old < end:
+            other = whose(reports[old])
+            if other > me:
+                break
+            if reports[old].bits >> FATE_AT == 0:
+                if other == me:
+                    links[i] = old
+                else:
+                    gone[many] = old
+                    many += 1
+            old += 1
+            if other == me:
+                break
         starts += links[i] == NEW
-    return starts
+    return starts, many + left_behind(reports, old, end, gone[many:])
 
 
 @numba.njit
@@ -354,12 +375,13 @@ def vehicles(
     numbers, ascending = vehicle_numbers(state, vid, xway)
     table = state.table
     links = np.empty(len(vid), np.int32)
-    same_minute = time % 60 >= PERIOD
-    if second[s30] != time - PERIOD:
+    gone, many = np.empty(count[s30], np.int32), -1
+    same_minute, regular = time % 60 >= PERIOD, second[s30] == time - PERIOD
+    if not regular:
         links[:] = NEW
         starts = len(vid)
     elif ascending and state.ascending[s30]:
-        starts = merge_join(numbers, reports, base[s30], base[s30] + count[s30], links)
+        starts, many = merge_join(numbers, reports, base[s30], base[s30] + count[s30], links, gone)
     else:
         table = with_room(table, state.built, count)
         starts = hash_join(
@@ -386,16 +408,18 @@ def vehicles(
     n, here = len(vids), base[s]
     keys, flags = np.empty(n, np.int32), np.empty(n, np.int16)
     fresh, gains = np.empty(n, np.int8), np.empty(n, np.float64)
-    # A vehicle whose last report is in the sums has an entry there, and may need one more.
-    sums = roomy(sums, number, min(n, number[SUMS] + starts))
+    # A vehicle whose last report is in the sums of this minute has an entry there, and may need
+    # one more.
+    sums = roomy(sums, number, starts + (min(n, number[SUMS]) if same_minute else 0))
     happened = take_in(
         reports, here, same_minute, standing, time + lasting, number, sums, vids, spd,
         lane_dir_seg, pos, numbers, links, keys, flags, fresh, gains, events, happened,
     )  # fmt: skip
     count[s], state.ascending[s] = n, ascending
-    if second[s30] == time - PERIOD:
-        batch = reports[base[s30] : base[s30] + count[s30]]
-        over(batch, road_vids, road_phases, number, sums, same_minute)
+    if regular:
+        if many < 0:
+            many = left_behind(reports, base[s30], base[s30] + count[s30], gone)
+        over(reports, gone[:many], road_vids, road_phases, number, sums, same_minute)
         count[s30], second[s30] = 0, NEVER
     implausible = 0
     for i in range(n):
