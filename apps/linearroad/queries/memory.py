@@ -18,11 +18,11 @@ __all__ = ["Account", "account_of", "available_bytes", "check_memory"]
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
-#: Bytes a vehicle on the road: its report, the toll it was quoted (both in arrays with a sixteenth
-#: of room to spare), its place in the road's table (76 to 85 % full), and, spread over all, what
-#: the cars that stand and the sums of the minute take.
-REPORT_BYTES = REPORT.itemsize * 17 / 16
-QUOTED_BYTES = 4 * 17 / 16
+#: Bytes a vehicle on the road: its report and the toll it was quoted (31 seconds of both are kept,
+#: in arrays with up to a sixteenth of room to spare), its place in the road's table (76 to 85 %
+#: full), and, spread over all, what the cars that stand and the sums of the minute take.
+REPORT_BYTES = REPORT.itemsize * 8 / 7
+QUOTED_BYTES = 4 * 8 / 7
 ROAD_BYTES = 8 / 0.8
 STANDING_BYTES = 4.0
 #: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.

@@ -89,8 +89,8 @@ def tolls(
 ):  # fmt: skip
     """At every trigger one notification; alerts near accidents; charges for segments left behind.
 
-    `quoted` holds, for every trip, the toll of the segment that it is in (the number of cars that it
-    is for), at the place of its last report, or (`kept_at` is BY_TRIP) at its number.
+    `quoted` holds, for every trip, the toll of the segment that it is in (as the cars that it is
+    for), at the place of its last report, or (`kept_at` is BY_TRIP) at its number.
     """
     n = len(vid)
     lavs, counts, last, before = state.lav, state.cars, state.last, state.before
@@ -113,10 +113,12 @@ def tolls(
     if len(lav) > 0:
         lavs[: len(lav)], counts[: len(lav)] = lav, cars
         lavs[len(lav) :], counts[len(lav) :] = no_lav, 0
+    minute = time // 60
+    news = minute != state.minute[0] or needed > size or len(lav) > 0
     for i in range(len(marks) // 2):
         remember(last, before, marks[2 * i], marks[2 * i + 1])
-    minute = time // 60
-    if minute != state.minute[0] or needed > size or len(marks) > 0 or len(lav) > 0:
+        news = news or marks[2 * i + 1] < minute
+    if news:
         look_ahead(lavs, counts, last, before, minute, alerts, above)
         state.minute[0] = minute
     told, alerted, charged = 0, 0, 0
@@ -124,19 +126,24 @@ def tolls(
     toll, charge = np.empty(n, np.int64), np.empty(n, np.int64)
     alert_vid, alert_seg = np.empty(n, np.int32), np.empty(n, np.int32)
     charge_vid = np.empty(n, np.int32)
-    for i in range(n):  # without branches: half of the vehicles cross, and nobody knows which
-        flag, k = flags[i], key[i]
-        quote = quoted[link[i]] if link[i] >= 0 else np.int32(0)
-        charge_vid[charged], charge[charged] = vid[i], toll_for(quote)
-        charged += (flag & CROSSED != 0) & (quote > 0)
-        triggers = flag & TRIGGER != 0
-        due = above[k] if triggers else np.int32(0)
-        toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_for(due)
-        told += triggers
-        alert_vid[alerted], alert_seg[alerted] = vid[i], alerts[k]
-        alerted += triggers & (alerts[k] >= 0)
+    for i in range(n):
+        flag, quote = flags[i], np.int32(0)
+        if link[i] >= 0:
+            quote = quoted[link[i]]
+        if flag & CROSSED and quote > 0:
+            charge_vid[charged], charge[charged] = vid[i], toll_for(quote)
+            charged += 1
         if flag & (CROSSED | FIRST):
-            quote = due
+            quote = np.int32(0)
+        if flag & TRIGGER:
+            k = key[i]
+            if alerts[k] >= 0:
+                alert_vid[alerted], alert_seg[alerted] = vid[i], alerts[k]
+                alerted += 1
+            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_for(above[k])
+            told += 1
+            if flag & (CROSSED | FIRST):
+                quote = above[k]
         quoted[link[i] if kept_at == BY_TRIP else kept_at + i] = quote
     out.emit_at(
         0, time, toll_vid[:told], toll_lav[:told], toll[:told], alert_vid[:alerted],
