@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
@@ -164,7 +165,7 @@ def _details(rating: Rating, step: Step) -> str:
     """Everything measured of a step, for those who want to know."""
     rows = [
         (kind, *("-" if of.get(p) is None else f"{of[p]:.3f}" for p in (*PERCENTILES, "worst")),
-         of["limit"], f"{of['late']:,}", f"{100 * of['within_1_s']:.4g} %")
+         of["limit"], f"{of['late']:,}", f"{math.floor(1e6 * of['within_1_s']) / 1e4:g} %")
         for kind, of in step["response_s"].items()
     ]  # fmt: skip
     told = (
@@ -187,6 +188,7 @@ def _response_plot(steps: Sequence[Step]) -> Any:
                 if step["kind"] == kind and (y := _worst(step, STRICT, figure)):
                     series.setdefault(f"{name}, {runs}", []).append((step["expressways"], y, 0))
     drawn = plots.lines("", "L", "stream s", series, log_y=True)
+    drawn.update_xaxes(rangemode="tozero")  # one L alone would be on a scale of its own
     drawn.add_hline(
         STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line={"dash": "dash", "color": RED}
     )
