@@ -14,15 +14,16 @@ from linearroad.queries.operators.batches import PERIOD, REPORT
 from linearroad.queries.operators.ledger import ENTRY, PAGE
 from xstream.errors import InputError
 
-__all__ = ["Account", "account_of", "available_bytes", "check_memory"]
+__all__ = ["Account", "account_of", "available_bytes", "check_memory", "too_much"]
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 #: Bytes a vehicle on the road: its report and the toll it was quoted (31 seconds of both are kept,
 #: in arrays with up to a sixteenth of room to spare), its place in the road's table (76 to 85 %
 #: full), and, spread over all, what the cars that stand and the sums of the minute take.
-REPORT_BYTES = REPORT.itemsize * 8 / 7
-QUOTED_BYTES = 4 * 8 / 7
+KEPT = 8 / 7
+REPORT_BYTES = REPORT.itemsize * KEPT
+QUOTED_BYTES = 4 * KEPT
 ROAD_BYTES = 8 / 0.8
 STANDING_BYTES = 4.0
 #: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
@@ -111,11 +112,16 @@ def available_bytes() -> int:
         return free
 
 
+def too_much(expressways: int, needed: float, free: float) -> InputError:
+    """What is said of a run that would not fit, with the figure that it would need."""
+    return InputError(
+        f"{expressways:,} expressways need about {needed / GIB:.1f} GiB of memory, and "
+        f"{free / GIB:.1f} GiB are free"
+    )
+
+
 def check_memory(base: Path, expressways: int, history_bytes: int) -> None:
-    """An InputError for what would not fit, with the figure that it would need."""
+    """An InputError for what would not fit."""
     needed, free = account_of(base, expressways, history_bytes).total, available_bytes()
     if needed > free:
-        raise InputError(
-            f"{expressways:,} expressways need about {needed / GIB:.1f} GiB of memory, and "
-            f"{free / GIB:.1f} GiB are free"
-        )
+        raise too_much(expressways, needed, free)

@@ -9,7 +9,7 @@ from typing import Any
 
 from linearroad.layout import Layout
 from linearroad.manifest import Entry, read_manifest, write_json
-from linearroad.queries.memory import Account, account_of, available_bytes
+from linearroad.queries.memory import Account, account_of, available_bytes, too_much
 from linearroad.queries.summary import machine
 from linearroad.queries.timeline import Row
 from linearroad.rating.originals import (
@@ -187,11 +187,7 @@ def rate(options: RatingOptions, say: Say) -> Rating:
 def _range(options: RatingOptions, originals: int) -> Range:
     account, most = explain(options.base, originals)
     if options.last is None and most < originals:
-        needed, free = account.total / 2**30, available_bytes() / 2**30
-        raise InputError(
-            f"{originals} expressways need about {needed:.1f} GiB of memory, and {free:.1f} GiB "
-            "are free"
-        )
+        raise too_much(originals, account.total, available_bytes())
     last = options.last if options.last is not None else most
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--to", last), ("--from", first)):

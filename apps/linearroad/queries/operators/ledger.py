@@ -45,6 +45,12 @@ def entry_at(entries, number):
     return at
 
 
+@numba.njit(inline="always")
+def place_in(entry, vid):
+    """Where a vehicle's balance is, by the entry of its page."""
+    return entry.page * PAGE + (vid & (PAGE - 1))
+
+
 @numba.njit
 def more_pages(entries):
     """A directory with twice the room."""
@@ -77,7 +83,7 @@ def room_in_ledger(pages, entries, balances, vid):
 def balance_of(entries, balances, vid):
     """What a vehicle was charged in all; 0 for one without an account."""
     entry = entries[entry_at(entries, vid >> PAGE_BITS)]
-    return balances[entry.page * PAGE + (vid & (PAGE - 1))] if entry.number != -1 else np.int64(0)
+    return balances[place_in(entry, vid)] if entry.number != -1 else np.int64(0)
 
 
 @numba.njit
@@ -94,7 +100,7 @@ def charge_all(pages, entries, balances, vids, amounts):
             if entries[at].number == -1:
                 entries, balances = room_in_ledger(pages, entries, balances, vid)
                 at = entry_at(entries, vid >> PAGE_BITS)
-            places[i] = entries[at].page * PAGE + (vid & (PAGE - 1))
+            places[i] = place_in(entries[at], vid)
             xs.prefetch(balances, places[i])
         for i in range(some):
             balances[places[i]] += amounts[begin + i]

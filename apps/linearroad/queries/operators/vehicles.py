@@ -239,8 +239,8 @@ def merge_join(numbers, reports, begin, end, links, gone):
 
 
 @numba.njit
-def hash_join(numbers, reports, base, count, ascending, built, table, s30, links):
-    """Predecessors of vehicles in any order; how many have none. The second of two is TWICE."""
+def hash_join(numbers, reports, base, count, ascending, built, table, s30, links, gone):
+    """The same for vehicles in any order, by marks. The second of two is TWICE."""
     starts = 0
     for i in range(len(numbers)):
         old = find(table, built, reports, base, count, ascending, s30, numbers[i])
@@ -253,7 +253,7 @@ def hash_join(numbers, reports, base, count, ascending, built, table, s30, links
             elif fate == GOES_ON:
                 links[i] = TWICE
         starts += links[i] == NEW
-    return starts
+    return starts, left_behind(reports, base[s30], base[s30] + count[s30], gone)
 
 
 @numba.njit
@@ -375,7 +375,7 @@ def vehicles(
     numbers, ascending = vehicle_numbers(state, vid, xway)
     table = state.table
     links = np.empty(len(vid), np.int32)
-    gone, many = np.empty(count[s30], np.int32), -1
+    gone, many = np.empty(count[s30], np.int32), 0
     same_minute, regular = time % 60 >= PERIOD, second[s30] == time - PERIOD
     if not regular:
         links[:] = NEW
@@ -384,8 +384,8 @@ def vehicles(
         starts, many = merge_join(numbers, reports, base[s30], base[s30] + count[s30], links, gone)
     else:
         table = with_room(table, state.built, count)
-        starts = hash_join(
-            numbers, reports, base, count, state.ascending, state.built, table, s30, links
+        starts, many = hash_join(
+            numbers, reports, base, count, state.ascending, state.built, table, s30, links, gone
         )
     road_vids, road_phases = state.road_vid, state.road_phase
     while 20 * (number[ROAD] + starts) > 17 * len(road_vids):
@@ -417,8 +417,6 @@ def vehicles(
     )  # fmt: skip
     count[s], state.ascending[s] = n, ascending
     if regular:
-        if many < 0:
-            many = left_behind(reports, base[s30], base[s30] + count[s30], gone)
         over(reports, gone[:many], road_vids, road_phases, number, sums, same_minute)
         count[s30], second[s30] = 0, NEVER
     implausible = 0
