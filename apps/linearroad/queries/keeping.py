@@ -117,7 +117,9 @@ def read_state(directory: Path, source: Path) -> KeptState:
         raise InputError(f"{directory} holds no state: `run --keep-state` writes one")
     meta = read_json(directory / META)
     if meta.get("version") != VERSION:
-        raise InputError(f"{directory} is of version {meta.get('version')}, not {VERSION}")
+        raise InputError(
+            f"{directory} is a state of version {meta.get('version')}, not {VERSION}: keep it anew"
+        )
     if meta.get("traffic") != _traffic(source):
         raise InputError(f"{directory} is the state of other traffic than {source}")
     return KeptState(

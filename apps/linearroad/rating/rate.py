@@ -162,12 +162,16 @@ def rate(options: RatingOptions, say: Say) -> Rating:
     """Find the largest L that passes, confirm it, and write it down as it goes."""
     rating = Rating(options, checked_base(options.base))
     tried = _range(options, rating.originals)
+    folder = options.validated or options.out / "originals"
+    rating.verdict = validated(folder, rating.manifest)
+    if rating.verdict is None and options.validated is not None:
+        raise InputError(f"{folder} was not validated: it has no validation.json")
     options.out.mkdir(parents=True, exist_ok=True)
     say(f"running the {rating.originals} originals")
     originals = prepare(
         options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say
     )
-    _validate(rating, originals, say)
+    _validate(rating, originals, folder, say)
     setting = Setting(options.base, options.workers, options.speed)
     try:
         rating.expressways = largest(
@@ -201,13 +205,9 @@ def _range(options: RatingOptions, originals: int) -> Range:
     return Range(originals, first, last // originals * originals, known_to)
 
 
-def _validate(rating: Rating, originals: Originals, say: Say) -> None:
+def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> None:
     """The originals' answers are right: as somebody has checked, or as is checked now."""
     options = rating.options
-    folder = options.validated or options.out / "originals"
-    rating.verdict = validated(folder, rating.manifest)
-    if rating.verdict is None and options.validated is not None:
-        raise InputError(f"{folder} was not validated: it has no validation.json")
     if rating.verdict is None and not options.quick:
         say("validating the originals' answers")
         make_validated(options.base, folder, options.workers, say)
