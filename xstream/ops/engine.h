@@ -42,7 +42,7 @@ typedef struct {
 
 /* The first cache line is all that a hop touches. */
 struct xs_op {
-    int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* = table->process */
+    int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* see op_new */
     xs_plan *plan;
     int64_t tuples, samples, emitted;
     xs_op *only;       /* the only successor of port 0, where there is one, called directly */
@@ -65,10 +65,12 @@ struct xs_op {
 struct xs_plan {
     bool slow_pass; /* any of the next three */
     bool copies;    /* copy-always: handing a segment over copies it */
-    bool timed;     /* this round is */
+    bool timed;     /* what runs is */
     bool spilled;   /* the stack ran short: tuples of direct edges wait, and none may overtake them */
     uintptr_t stack_floor; /* direct calls nest down to here */
     int64_t child_ns, weight; /* of a timed tuple among all */
+    int64_t until_timed, gap; /* tuples until the next timed one; their number on average */
+    uint64_t random;          /* what the next is drawn from */
     bool profiled;
     xs_cost child_cost; /* of what the operator that runs has called */
     xs_manager *manager;
@@ -76,7 +78,7 @@ struct xs_plan {
     int32_t ops, capacity;
     const struct xs_scheduler *scheduler;
     int64_t tuple_burst; /* 0: no rate control */
-    int64_t slice_ns, choices;
+    int64_t slice_ns;
     int64_t deadline_ns, looked_ns; /* when to go back to Python; when the clock was last read */
     int32_t until_look, look_every; /* tuples */
     bool overdue;
@@ -111,16 +113,20 @@ typedef struct xs_scheduler {
 
 int64_t engine_now_ns(void);
 
-/* One in 64 choices is timed, so that busy times cost next to nothing, and one in 8 of those that take
- * long, of which there are few. Which ones is scattered: a plan's sources take turns. */
+/* Busy times are to cost next to nothing: of the tuples that are let in or taken from a queue one in 64
+ * is timed, with all that it calls; one in 8 of those that take long, of which there are few; and each
+ * of an operator's first, so that none that has run is without a time. */
+enum { FIRST_TIMED = 8 };
+void plan_draw_timing(xs_plan *plan);
+static inline void plan_set_timing(xs_plan *plan, bool timed, int64_t weight)
+{
+    plan->timed = timed;
+    plan->weight = weight;
+    plan->slow_pass = timed || plan->copies || plan->spilled;
+}
 static inline void plan_sample_timing(xs_plan *plan)
 {
-    uint64_t scattered = (uint64_t)plan->choices++ * 0x9E3779B97F4A7C15u;
-    scattered = (scattered ^ scattered >> 32) * 0xD6E8FEB86659FD93u;
-    int rare = plan->look_every == 1 ? 3 : 6; /* one in 2^rare, and counts for as many */
-    plan->timed = scattered >> (64 - rare) == 0 || plan->profiled;
-    plan->weight = plan->profiled ? 1 : (int64_t)1 << rare;
-    plan->slow_pass = plan->timed || plan->copies || plan->spilled;
+    if (unlikely(--plan->until_timed < 0 || plan->timed)) plan_draw_timing(plan);
 }
 
 /* Is it time to go back to Python? The clock is read now and then, the more often the longer tuples

@@ -162,6 +162,7 @@ int32_t queue_run_one(xs_queue *queue)
     xs_op *op = queue->op;
     xs_plan *plan = op->plan;
     op_counts(op, tuple);
+    plan_sample_timing(plan);
     /* The copy was made on the way in, so this hand-over is by reference even under copy-always. */
     int32_t status = unlikely(plan->timed) ? process_timed(op, queue->port, tuple)
                                            : op->process(op, queue->port, tuple);

@@ -143,7 +143,7 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     plan->tuple_burst = tuple_burst;
     plan->slice_ns = slice_ns;
     plan->admitting = true;
-    plan->slow_pass = plan->copies;
+    plan_set_timing(plan, plan->profiled, 1);
     plan->source = malloc(((size_t)plan->ops + 1) * sizeof *plan->source);
     if (!plan->source || search(plan, plan->scheduler->direct)) return XS_FAILED;
     for (int32_t i = 0; i < plan->ops; i++) {
@@ -172,6 +172,19 @@ bool plan_look_up(xs_plan *plan)
     plan->until_look = plan->look_every;
     plan->looked_ns = now;
     return plan->overdue = now > plan->deadline_ns;
+}
+
+/* Gaps of random length: operators take turns, and a fixed one would fall in step with them. A timed
+ * tuple counts for as many as the gap before it is long on average. */
+void plan_draw_timing(xs_plan *plan)
+{
+    bool due = plan->until_timed < 0;
+    plan_set_timing(plan, due || plan->profiled, plan->profiled || !plan->gap ? 1 : plan->gap);
+    if (!due) return;
+    int rare = plan->look_every == 1 ? 3 : 6;
+    plan->gap = (int64_t)1 << rare;
+    plan->random = plan->random * 6364136223846793005u + 1442695040888963407u;
+    plan->until_timed = (int64_t)(plan->random >> (63 - rare)); /* 0 to twice the gap, less one */
 }
 
 /* How far down direct calls may nest in this thread: the rest is for what operators call. */
@@ -205,6 +218,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         }
         if (atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_END;
         plan_sample_timing(plan);
+        if (unlikely(source->tuples < FIRST_TIMED) && !plan->timed) plan_set_timing(plan, true, 1);
         xs_cost_mark mark;
         if (plan->profiled) cost_enter(plan, &mark);
         int64_t begin = plan->timed ? engine_now_ns() : 0;
@@ -263,7 +277,6 @@ static int32_t finish_next(xs_plan *plan)
 static int32_t drain(xs_plan *plan)
 {
     for (;;) {
-        plan_sample_timing(plan);
         int32_t status = plan->scheduler->step(plan);
         if (status == XS_END) plan->spilled = false;
         if (status) return status;

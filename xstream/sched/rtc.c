@@ -16,7 +16,6 @@ static int32_t step(xs_plan *plan)
     /* A cycle would never come to an end; every so many operators the pending ones have their turn. */
     for (int32_t turns = plan->ops + 1; op && turns; turns--) {
         ready_op_remove(op);
-        plan_sample_timing(plan); /* a whole walk along a chain would be too much to time at once */
         int32_t status = op_run_waiting(op);
         if (status || plan->overdue) return status;
         op = waiting_successor(op);
