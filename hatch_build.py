@@ -98,8 +98,17 @@ def compile_native(target_dir: Path, sanitize: bool = False) -> Path:
     return target
 
 
+def experiments() -> dict[str, str]:
+    """Where a wheel has what stands with the benchmarks: `xstream experiment` finds it in either
+    place. Without C sources, as everywhere in a wheel."""
+    home = ROOT / "bench/experiments"
+    files = (path for path in home.rglob("*") if path.suffix in (".py", ".md", ".csv"))
+    return {str(path): f"xstream/experiments/{path.relative_to(home)}" for path in files}
+
+
 class NativeCoreHook(BuildHookInterface):  # type: ignore[misc,type-arg]
-    """Adds the compiled module to the wheel; an editable install finds it in the source tree."""
+    """Adds the compiled module and the experiments to the wheel; an editable install finds both in
+    the source tree."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
@@ -108,6 +117,8 @@ class NativeCoreHook(BuildHookInterface):  # type: ignore[misc,type-arg]
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["artifacts"].append(str(target.relative_to(ROOT)))
+        if version == "standard":
+            build_data["force_include"].update(experiments())
 
 
 def main() -> None:
