@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Lowest first, as in the docstring of `xstream`. `query` has two modules beside it.
 ROOMS = [
     "errors",
+    "console",
     "_native",
     "sigseg",
     "ops",

@@ -3,6 +3,7 @@
 The rooms, lowest first; each uses only those named before it (a test checks the imports):
 
     xstream.errors       the error tree
+    xstream.console      what commands share: interrupts, progress, checks of options and outputs
     xstream._native      the core in C: blocks, counts, lists, managers, queues, scheduler loops
     xstream.sigseg       SigSeg, Timebase, the memory managers
     xstream.ops          the operator library, and kernels compiled to function pointers

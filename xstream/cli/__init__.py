@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import sys
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
 from xstream.cli.experiment import experiment
 from xstream.cli.profile import profile
 from xstream.cli.report import report
+from xstream.console import exit_on_interrupt
 from xstream.errors import XStreamError
 
 __all__ = ["app", "main"]
 
+
+class _Commands(typer.core.TyperGroup):
+    """All commands; an interrupt ends each of them in the same way."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Run the chosen command."""
+        with exit_on_interrupt():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="xstream",
+    cls=_Commands,
     help="A high-rate signal-segment stream runtime, and Linear Road as its proving ground.",
     no_args_is_help=True,
     add_completion=False,

@@ -1,0 +1,16 @@
+"""What all commands share: interrupts, progress, checks of options and of output paths."""
+
+from __future__ import annotations
+
+from xstream.console.interrupts import exit_on_interrupt
+from xstream.console.options import within
+from xstream.console.outputs import check_output_directory, check_output_file
+from xstream.console.progress import Progress
+
+__all__ = [
+    "Progress",
+    "check_output_directory",
+    "check_output_file",
+    "exit_on_interrupt",
+    "within",
+]

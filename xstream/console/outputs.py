@@ -1,0 +1,40 @@
+"""Output paths are checked before the work begins: nobody waits for a result that is then lost."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from xstream.errors import InputError
+
+__all__ = ["check_output_directory", "check_output_file"]
+
+
+def check_output_file(path: Path) -> None:
+    """Refuse a file that could not be written. Nothing is created or changed."""
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a directory")
+    if path.exists():
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    _check_folder(path, path.parent)
+
+
+def check_output_directory(path: Path) -> None:
+    """Refuse a directory that could not be created or written into. Nothing is created."""
+    _check_folder(path, path)
+
+
+def _check_folder(path: Path, folder: Path) -> None:
+    """Try to write a nameless file into the nearest folder that exists."""
+    existing = folder.absolute()
+    try:
+        while not existing.exists():
+            existing = existing.parent
+        if not existing.is_dir():
+            raise InputError(f"{path} cannot be written: {existing} is not a directory")
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,131 @@
+"""How far a command is: a bar with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TextIO
+
+__all__ = ["Progress"]
+
+#: A command that is done sooner shows no progress.
+QUIET_S = 2.0
+#: How often a plain line is printed.
+LINE_EVERY_S = 5.0
+
+
+class Progress:
+    """Progress of one task, on stderr; `total` is None where nobody knows it.
+
+    `done` is an absolute number, so that it may also be read off something that runs elsewhere.
+
+    >>> with Progress("profile", total=12, unit="trial") as progress:
+    ...     progress.update(3)
+    >>> progress.text(elapsed_s=4.0)
+    'profile: trial 3 of 12 (25 %), about 12 s left'
+    """
+
+    def __init__(
+        self,
+        what: str,
+        total: float | None = None,
+        unit: str = "",
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.done, self.note = 0.0, ""
+        self._stream, self._clock = stream or sys.stderr, clock
+        self._began = clock()
+        self._shown_at = self._began + QUIET_S - LINE_EVERY_S
+        self._first = 0.0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        """Start the clock."""
+        self._began = self._clock()
+        self._shown_at = self._began + QUIET_S - LINE_EVERY_S
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the bar; plain lines stay."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def resume_at(self, done: float) -> None:
+        """Say what had been done before, which tells nothing about the time that is left."""
+        self._first = self.done = done
+
+    def advance(self, by: float = 1, note: str = "") -> None:
+        """So much more is done."""
+        self.update(self.done + by, note)
+
+    def update(self, done: float, note: str = "") -> None:
+        """So much is done; `note` is shown behind it."""
+        self.done, self.note = done, note
+        now = self._clock()
+        if now - self._began < QUIET_S:
+            return
+        if self._stream.isatty():
+            self._draw()
+        elif now - self._shown_at >= LINE_EVERY_S:
+            self._shown_at = now
+            print(self.text(now - self._began), file=self._stream, flush=True)
+
+    def text(self, elapsed_s: float) -> str:
+        """The plain line."""
+        parts = [f"{self._counted()}"]
+        if self.total:
+            parts[0] += f" ({self._share():.0%})".replace("%", " %")
+            left_s = self.left_s(elapsed_s)
+            if left_s is not None:
+                parts.append(f"about {_duration(left_s)} left")
+        if self.note:
+            parts.append(self.note)
+        return f"{self.what}: {', '.join(parts)}"
+
+    def left_s(self, elapsed_s: float) -> float | None:
+        """The seconds left at the pace so far; None where it cannot be known."""
+        if not self.total or self.done <= self._first:
+            return None
+        return max(self.total - self.done, 0.0) / (self.done - self._first) * elapsed_s
+
+    def _counted(self) -> str:
+        done = f"{self.done:,.0f}"
+        unit = f"{self.unit} " if self.unit else ""
+        return f"{unit}{done}" + (f" of {self.total:,.0f}" if self.total else "")
+
+    def _share(self) -> float:
+        """Never rounded up to all."""
+        assert self.total
+        return min(self.done / self.total, 1.0 if self.done >= self.total else 0.994)
+
+    def _draw(self) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (TextColumn(self.what), BarColumn(), TextColumn("{task.fields[text]}"))
+            self._bar = Bar(*columns, console=Console(file=self._stream), transient=True)
+            self._task = self._bar.add_task(self.what, total=self.total, text="")
+            self._bar.start()
+        text = self.text(self._clock() - self._began).removeprefix(f"{self.what}: ")
+        self._bar.update(self._task, completed=self.done, text=text)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
