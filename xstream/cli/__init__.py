@@ -28,7 +28,7 @@ __all__ = ["app", "main"]
 class _Commands(typer.core.TyperGroup):
     """All commands; an interrupt ends each of them in the same way."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         with exit_on_interrupt():
             return super().invoke(ctx)

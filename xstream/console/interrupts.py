@@ -43,11 +43,6 @@ def exit_on_interrupt() -> Iterator[None]:
         what = f": {interrupt}" if str(interrupt) else ""
         print(f"\nxstream: interrupted{what}", file=sys.stderr, flush=True)
         sys.exit(128 + received)
-    except SystemExit as error:
-        # A command that handled the interrupt by itself chose the code of Ctrl-C.
-        if error.code == 128 + signal.SIGINT and received == signal.SIGTERM:
-            sys.exit(128 + signal.SIGTERM)
-        raise
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
