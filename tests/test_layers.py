@@ -12,7 +12,7 @@ import pytest
 import xstream as xs
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Lowest first, as in the docstring of `xstream`. `query` has two modules beside it.
+#: Lowest first, as in the docstring of `xstream`. `query` has modules beside it.
 ROOMS = [
     "errors",
     "console",
@@ -27,7 +27,7 @@ ROOMS = [
     "report",
     "cli",
 ]
-BESIDE = {"stream": "query", "run": "query"}
+BESIDE = {"stream": "query", "run": "query", "drawing": "query"}
 MODULES = sorted(path for path in (ROOT / "xstream").rglob("*.py") if path.parent != ROOT)
 APPS = sorted((ROOT / "apps").rglob("*.py"))
 C_FILES = sorted((ROOT / "xstream" / "sigseg").glob("*.[ch]"))

@@ -8,7 +8,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sigseg       SigSeg, Timebase, the memory managers
     xstream.ops          the operator library, and kernels compiled to function pointers
     xstream.sched        four schedulers and rate control over a compiled plan
-    xstream.query        declares a graph and checks it; stream and run stand beside it
+    xstream.query        declares a graph; stream, run and drawing are beside it
     xstream.io           sources and sinks
     xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
     xstream.bench        the paper's benchmarks, and the same work on other engines

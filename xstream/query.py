@@ -175,23 +175,13 @@ class Query:
         return self.nodes[edge.node].outputs[edge.port]
 
     def to_dot(self) -> str:
-        """The graph in Graphviz's language."""
-        lines = [
-            f"digraph {_quoted(self.name)} {{",
-            "  rankdir=LR; node [shape=box, fontname=Helvetica];",
-        ]
-        for node in self.nodes:
-            shape = "" if node.operator.ports and node.outputs else ", style=rounded"
-            lines.append(f"  n{node.id} [label={_quoted(node.name)}{shape}];")
-        for node in self.nodes:
-            for port, edge in enumerate(node.inputs):
-                if edge is None:
-                    continue
-                label = str(self.schema_of(edge))
-                if len(node.inputs) > 1:
-                    label = f"{node.operator.port_name(port)}: {label}"
-                lines.append(f"  n{edge.node} -> n{node.id} [label={_quoted(label)}, fontsize=9];")
-        return "\n".join([*lines, "}"]) + "\n"
+        """The graph in Graphviz's language: `dot -Tsvg` draws it.
+
+        An edge names its first fields; the whole schema is its tooltip.
+        """
+        from xstream.drawing import dot
+
+        return dot(self)
 
     def __repr__(self) -> str:
         return f"<Query {self.name}: {len(self.nodes)} operators>"
@@ -234,8 +224,3 @@ class Query:
         run = Run(self, scheduled, manager, tuple_burst, profile, state)
         run.execute(progress=progress, stop=stop)
         return run
-
-
-def _quoted(text: str) -> str:
-    """A string in Graphviz's language."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

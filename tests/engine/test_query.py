@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from typing import Any
 
@@ -121,10 +122,23 @@ def test_drawings_show_every_operator_and_edge() -> None:
     merged.count()
     dot = q.to_dot()
     assert dot.startswith('digraph "with \\"quotes\\"" {\n')
-    assert '[label="a \\"name\\"\\\\"]' in dot
+    assert '[label="a \\"name\\"\\\\"' in dot
     assert dot.count("->") == 5
-    assert "in1: segment of float32 at 8 Hz" in dot
+    assert 'tooltip="in1: segment of float32 at 8 Hz"' in dot
     assert dot.count("{") == dot.count("}") == 1
+
+
+def test_labels_of_a_drawing_are_short_and_tooltips_have_the_whole_schema() -> None:
+    q = xs.Query()
+    record = {f"field_{number}": int for number in range(20)}
+    wide = source(q).map(lambda seg: tuple(range(20)), out=record, name="an operator " * 5)
+    wide.filter(lambda *fields: True).count()
+    dot = q.to_dot()
+    labels = re.findall(r'\blabel="([^"]*)"', dot)
+    assert max(len(line) for label in labels for line in label.split("\\n")) <= 34
+    assert " field_0, field_1, field_2, … \\n 20 fields " in labels
+    assert f'tooltip="{wide.schema}"' in dot
+    assert len(str(wide.schema)) > 300
 
 
 def test_a_query_runs_again_and_in_two_threads_at_once() -> None:
