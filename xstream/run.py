@@ -97,6 +97,8 @@ class Run:
         self.tuple_burst = tuple_burst
         #: Whether it was stopped before its sources ended.
         self.stopped = False
+        #: Whether it was Ctrl-C that stopped it.
+        self.interrupted = False
         self.wall_seconds = 0.0
         self._stopped_at = 0.0
         self._nodes = tuple(query.nodes)
@@ -151,7 +153,7 @@ class Run:
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
         """Run until the sources end, somebody stops it, or an operator fails."""
-        with _interrupts_stop(self._stop):
+        with _interrupts_stop(self._interrupt):
             self._execute(progress, stop)
 
     def _execute(
@@ -173,7 +175,7 @@ class Run:
                     report(self)
             except KeyboardInterrupt:
                 interrupts += 1
-                self._stop()
+                self._interrupt()
                 if interrupts > 1:  # asked twice: what is under way is left as it is
                     break
         self.wall_seconds = time.perf_counter() - begin
@@ -181,6 +183,10 @@ class Run:
             line.close(self)
         if status == lib.XS_FAILED:
             self._raise_failure()
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self._stop()
 
     def _stop(self) -> None:
         if not self.stopped:
@@ -195,7 +201,7 @@ class Run:
         message = ffi.string(failure.message).decode(errors="replace")
         cause = take_error(self._ops[node.id])
         if isinstance(cause, KeyboardInterrupt):  # Ctrl-C reached a Python operator
-            self._stop()
+            self._interrupt()
             return
         if failure.port < 0:
             where = node.name
@@ -215,6 +221,21 @@ class Run:
         raise OperatorError(f"{where}: {message}") from cause
 
     # -- results -----------------------------------------------------------------------------
+
+    def uninterrupted(self) -> Run:
+        """This run, or `KeyboardInterrupt` where Ctrl-C stopped it.
+
+        For measurements, and wherever part of the results would be taken for all of them.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.ones(8), window=4)).count()
+        >>> q.run().uninterrupted()[out]
+        2
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
 
     def __getitem__(self, sink: SinkRef) -> Any:
         """The result of a sink: a list for collect, a number for count, None for a function."""

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,6 +66,37 @@ def test_what_was_done_before_does_not_count_as_pace() -> None:
     assert stream.getvalue() == "work: 92 of 100 (92 %), about 16 s left\n"
 
 
+def test_a_part_of_the_work_is_counted_at_its_own_pace() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with Progress("work", unit="preparation", stream=stream, clock=clock) as progress:
+        clock.now = 10.0
+        progress.update(1)
+        progress.begin(4, "trial")
+        clock.now = 16.0
+        progress.update(2, "the second")
+    assert stream.getvalue().splitlines() == [
+        "work: preparation 1",
+        "work: trial 2 of 4 (50 %), about 6 s left, the second",
+    ]
+
+
+def test_silent_progress_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress.silent()
+    progress.begin(2, "trial")
+    progress.advance()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_is_drawn_by_updates_only() -> None:
+    """A thread that draws would disturb what is measured."""
+    clock, stream = Clock(), Terminal()
+    before = threading.active_count()
+    with Progress("work", 10, stream=stream, clock=clock) as progress:
+        clock.now = 5.0
+        progress.update(4)
+        assert threading.active_count() == before
+
+
 def test_a_terminal_gets_a_bar_that_is_removed() -> None:
     clock, stream = Clock(), Terminal()
     with Progress("work", 10, stream=stream, clock=clock) as progress:
@@ -102,20 +134,20 @@ COMMAND = """
 import time
 from xstream.console import exit_on_interrupt
 with exit_on_interrupt():
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was kept") from None
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_command_with_its_code_and_one_sentence(number: int, code: int) -> None:
+def interrupted(command: str, number: int, sigint: Any = signal.default_int_handler) -> Any:
+    """The exit code and what was said, after a signal."""
     with subprocess.Popen(
-        [sys.executable, "-c", COMMAND], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         # A shell that starts tests in the background leaves SIGINT ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, sigint),
     ) as child:  # fmt: skip
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
@@ -123,5 +155,31 @@ def test_a_signal_ends_a_command_with_its_code_and_one_sentence(number: int, cod
         os.kill(child.pid, number)
         _, errors = child.communicate(timeout=30)
         assert time.monotonic() - began < 10
-    assert child.returncode == code
-    assert errors.strip() == "xstream: interrupted: nothing was kept"
+    return child.returncode, errors.strip()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_with_its_code_and_one_sentence(number: int, code: int) -> None:
+    assert interrupted(COMMAND, number) == (code, "xstream: interrupted: nothing was kept")
+
+
+def test_sigterm_ends_a_command_that_a_shell_started_in_the_background() -> None:
+    found = interrupted(COMMAND, signal.SIGTERM, sigint=signal.SIG_IGN)
+    assert found == (143, "xstream: interrupted: nothing was kept")
+
+
+LOST = """
+import time
+from xstream.console import exit_on_interrupt, interrupted_with
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(0.5)  # Python cannot raise out of here
+with exit_on_interrupt(), interrupted_with("nothing was kept"):
+    Slow()
+    time.sleep(60)
+"""
+
+
+def test_an_interrupt_that_strikes_in_a_finaliser_is_not_lost() -> None:
+    assert interrupted(LOST, signal.SIGINT) == (130, "xstream: interrupted: nothing was kept")

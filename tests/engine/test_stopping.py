@@ -99,6 +99,15 @@ def test_an_operator_that_is_interrupted_leaves_the_results_so_far() -> None:
         assert run.stopped
         assert [seg.start for seg in run[after]] == list(range(0, 640, 64))
         assert [seg.start for seg in run[before]][:10] == list(range(0, 640, 64))
+        with pytest.raises(KeyboardInterrupt):
+            run.uninterrupted()
+
+
+def test_a_run_that_somebody_stopped_on_purpose_was_not_interrupted() -> None:
+    q = xs.Query()
+    endless(q).count()
+    run = stopped_soon(q, 0.05)
+    assert run.uninterrupted() is run
 
 
 INTERRUPTED = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xstream.console.interrupts import exit_on_interrupt
+from xstream.console.interrupts import exit_on_interrupt, interrupted_with
 from xstream.console.options import within
 from xstream.console.outputs import check_output_directory, check_output_file
 from xstream.console.progress import Progress
@@ -12,5 +12,6 @@ __all__ = [
     "check_output_directory",
     "check_output_file",
     "exit_on_interrupt",
+    "interrupted_with",
     "within",
 ]

@@ -6,13 +6,18 @@ one, is the sentence that the user reads: what was kept and what was not.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["exit_on_interrupt"]
+__all__ = ["exit_on_interrupt", "interrupted_with"]
+
+#: How long after a lost interrupt it is sent again.
+AGAIN_S = 0.05
 
 
 @contextmanager
@@ -33,12 +38,16 @@ def exit_on_interrupt() -> Iterator[None]:
     def on_terminate(number: int, _: object) -> None:
         nonlocal received
         received = signal.SIGTERM
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+            # A shell that starts a command in the background has Ctrl-C ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, on_terminate) if is_main else None
     try:
-        yield
+        with _none_is_lost():
+            yield
     except KeyboardInterrupt as interrupt:
         what = f": {interrupt}" if str(interrupt) else ""
         print(f"\nxstream: interrupted{what}", file=sys.stderr, flush=True)
@@ -46,3 +55,43 @@ def exit_on_interrupt() -> Iterator[None]:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupted_with(sentence: str) -> Iterator[None]:
+    """Say what became of the work that an interrupt cuts short, unless somebody has said it.
+
+    >>> try:
+    ...     with interrupted_with("nothing was written"):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as interrupt:
+    ...     str(interrupt)
+    'nothing was written'
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt(str(interrupt) or sentence) from None
+
+
+@contextmanager
+def _none_is_lost() -> Iterator[None]:
+    """Send an interrupt again that struck where Python cannot raise it.
+
+    That is in finalisers and in functions that C calls, as LLVM does while numba compiles.
+    """
+    before = sys.unraisablehook
+
+    def on_lost(lost: Any) -> None:
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            before(lost)
+            return
+        again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = on_lost
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

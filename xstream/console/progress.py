@@ -14,6 +14,8 @@ __all__ = ["Progress"]
 QUIET_S = 2.0
 #: How often a plain line is printed.
 LINE_EVERY_S = 5.0
+#: How often a bar is drawn.
+DRAW_EVERY_S = 0.1
 
 
 class Progress:
@@ -39,7 +41,7 @@ class Progress:
         self.what, self.total, self.unit = what, total, unit
         self.done, self.note = 0.0, ""
         self._stream, self._clock = stream or sys.stderr, clock
-        self._began = clock()
+        self._began = self._phase_began = clock()
         self._shown_at = self._began + QUIET_S - LINE_EVERY_S
         self._first = 0.0
         self._bar: Any = None
@@ -47,7 +49,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         """Start the clock."""
-        self._began = self._clock()
+        self._began = self._phase_began = self._clock()
         self._shown_at = self._began + QUIET_S - LINE_EVERY_S
         return self
 
@@ -61,6 +63,18 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    @classmethod
+    def silent(cls) -> Progress:
+        """One that nobody sees: no time passes for it."""
+        return cls("", clock=lambda: 0.0)
+
+    def begin(self, total: float | None, unit: str) -> None:
+        """The next part of the work begins: it is counted from zero, at a pace of its own."""
+        self.total, self.unit, self.done, self._first, self.note = total, unit, 0.0, 0.0, ""
+        self._phase_began = self._clock()
+        if self._bar is not None:
+            self._bar.reset(self._task, total=total)
 
     def resume_at(self, done: float) -> None:
         """Say what had been done before, which tells nothing about the time that is left."""
@@ -76,11 +90,14 @@ class Progress:
         now = self._clock()
         if now - self._began < QUIET_S:
             return
-        if self._stream.isatty():
+        terminal = self._stream.isatty()
+        if now - self._shown_at < (DRAW_EVERY_S if terminal else LINE_EVERY_S):
+            return
+        self._shown_at = now
+        if terminal:
             self._draw()
-        elif now - self._shown_at >= LINE_EVERY_S:
-            self._shown_at = now
-            print(self.text(now - self._began), file=self._stream, flush=True)
+        else:
+            print(self.text(now - self._phase_began), file=self._stream, flush=True)
 
     def text(self, elapsed_s: float) -> str:
         """The plain line."""
@@ -117,11 +134,14 @@ class Progress:
             from rich.progress import Progress as Bar
 
             columns = (TextColumn(self.what), BarColumn(), TextColumn("{task.fields[text]}"))
-            self._bar = Bar(*columns, console=Console(file=self._stream), transient=True)
+            # Drawn by `update` alone: a thread that draws would run beside what is measured.
+            self._bar = Bar(
+                *columns, console=Console(file=self._stream), transient=True, auto_refresh=False
+            )
             self._task = self._bar.add_task(self.what, total=self.total, text="")
             self._bar.start()
-        text = self.text(self._clock() - self._began).removeprefix(f"{self.what}: ")
-        self._bar.update(self._task, completed=self.done, text=text)
+        text = self.text(self._clock() - self._phase_began).removeprefix(f"{self.what}: ")
+        self._bar.update(self._task, completed=self.done, text=text, refresh=True)
 
 
 def _duration(seconds: float) -> str:
