@@ -99,6 +99,7 @@ class Run:
         self.stopped = False
         #: Whether it was Ctrl-C that stopped it.
         self.interrupted = False
+        self._phase = "ready"  # then "running", and how it ended: "done", "stopped" or "failed"
         self.wall_seconds = 0.0
         self._stopped_at = 0.0
         self._nodes = tuple(query.nodes)
@@ -153,14 +154,21 @@ class Run:
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
         """Run until the sources end, somebody stops it, or an operator fails."""
-        with _interrupts_stop(self._interrupt):
-            self._execute(progress, stop)
-
-    def _execute(
-        self, progress: bool | Callable[[Run], None], stop: threading.Event | None
-    ) -> None:
         line = _ProgressLine() if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
+        self._phase, ended = "running", "failed"
+        try:
+            with _interrupts_stop(self._interrupt):
+                if self._execute(report, stop) == lib.XS_FAILED:
+                    self._raise_failure()
+            ended = "stopped" if self.stopped else "done"
+        finally:
+            self._phase = ended
+            if line is not None:
+                line.close(self)
+
+    def _execute(self, report: Callable[[Run], None] | None, stop: threading.Event | None) -> int:
+        """Let the core run, looking up now and then; its last status."""
         begin = time.perf_counter()
         status, interrupts = lib.XS_OK, 0
         while status in (lib.XS_OK, lib.XS_WAIT):
@@ -179,10 +187,7 @@ class Run:
                 if interrupts > 1:  # asked twice: what is under way is left as it is
                     break
         self.wall_seconds = time.perf_counter() - begin
-        if line is not None:
-            line.close(self)
-        if status == lib.XS_FAILED:
-            self._raise_failure()
+        return int(status)
 
     def _interrupt(self) -> None:
         self.interrupted = True
@@ -338,9 +343,8 @@ class Run:
         return int(lib.xs_plan_queue_bytes_peak(self._plan.handle))
 
     def __repr__(self) -> str:
-        how = "stopped" if self.stopped else "done"
         return (
-            f"<Run of {self.query.name}: {how}, {self.source_samples:,} samples in "
+            f"<Run of {self.query.name}: {self._phase}, {self.source_samples:,} samples in "
             f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
         )
 

@@ -283,3 +283,34 @@ def test_numba_must_not_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     with pytest.raises(xs.KernelError, match="NUMBA_DISABLE_JIT"):
         compile_kernel(kernels.keep_all, "filter", xs.schema(xs.Segment("f8")), ())
+
+
+FRESH = """
+import numpy as np, xstream as xs
+
+@xs.kernel({declared})
+def mine({parameters}):
+    {body}
+
+q = xs.Query()
+out = q.source(xs.io.array(np.arange(8.0), window=2)).{how}(mine).count()
+print(q.run()[out])
+"""
+GROWS = "kept = xs.grow(state.kept, 5); kept[4] += window[0]; return kept[4]"
+
+
+@pytest.mark.parametrize(
+    ("how", "declared", "parameters", "body"),
+    [
+        ("map", "state={'kept': np.zeros(2)}", "window, state", GROWS),
+        ("filter", "", "window", "xs.prefetch(window, 1); return window[0] > -1.0"),
+        ("iterate", "out=float", "window, out", "xs.prefetch(window, 1); out.emit(window[0])"),
+    ],
+)
+def test_a_fresh_process_knows_grow_and_prefetch(
+    script: Script, how: str, declared: str, parameters: str, body: str
+) -> None:
+    """Nothing else has been compiled that could have told numba of them."""
+    text = FRESH.format(how=how, declared=declared, parameters=parameters, body=body)
+    script.write(text, SHARED)
+    assert script.raw([sys.executable, "script.py"]) == "4\n"

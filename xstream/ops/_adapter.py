@@ -256,6 +256,9 @@ class _Call:
     ) -> None:  # fmt: skip
         from numba import njit
 
+        # Numba must know xs.grow and the others before it types a kernel that names them.
+        from xstream.ops import _numba  # noqa: F401
+
         self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
         self.words, self.states, self.outputs_at = words, states, outputs_at
         self.compiled = njit(kernel.function, error_model="numpy")

@@ -8,6 +8,7 @@ what is left is about what Python itself takes to call a function.
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -23,9 +24,11 @@ from xstream.sigseg.segment import Signal, adopt
 __all__ = ["PythonOperator", "PythonSource"]
 
 _tokens = itertools.count(1)
-#: What the core calls by token: operators' processing, sources' producing, and both's bodies.
-_calls: dict[int, Callable[[], Any]] = {}
-_bodies: dict[int, _Body] = {}
+#: What the core calls by token: operators' processing, sources' producing, and both's bodies. The
+#: plan holds them; the tables only refer to them, so that the garbage collector sees every cycle
+#: that leads from a user's function back to its run.
+_calls: dict[int, weakref.ref[Callable[[], Any]]] = {}
+_bodies: dict[int, weakref.ref[_Body]] = {}
 _ref = lib.xs_seg_ref
 
 
@@ -166,7 +169,7 @@ def _mapper(
     arguments = _read_source(schema)[1:-2]
     source = f"def call():\n    pack(function({arguments}), row, 0)\n    exchange.count = 1"
     exec(source, namespace)
-    return namespace["call"]  # type: ignore[no-any-return]
+    return namespace.pop("call")  # type: ignore[no-any-return]
 
 
 def _reader(plan: NativePlan, schema: Schema, exchange: Any) -> Callable[[], Any]:
@@ -178,8 +181,8 @@ def _reader(plan: NativePlan, schema: Schema, exchange: Any) -> Callable[[], Any
 class _Body:
     """What both kinds have: a token for the core, rows to answer with, the error of the run.
 
-    The tables keep a body alive, and the plan takes it out when it goes; so a body must not refer
-    to its plan.
+    The plan keeps a body alive. A body does not refer to its plan: most plans go as soon as nobody
+    holds them, without waiting for the garbage collector.
     """
 
     op: Any
@@ -193,13 +196,15 @@ class _Body:
         self.one_row = _Slots(ffi.new("xs_slot[]", max(self.width, 1)), max(self.width, 1))
         self.rows = self.one_row
 
-    def bind(self, plan: NativePlan, op: Any) -> Any:
+    def bind(self, op: Any) -> Any:
         """Meet the operator in the core."""
         self.exchange = lib.xs_python_exchange(checked(op))
         self.exchange.rows = self.one_row.slots
-        _bodies[self.token] = self
-        plan.keep(_Registration(self.token))
         return op
+
+    def register(self, plan: NativePlan, call: Callable[[], Any]) -> None:
+        """Have the core find the body, and what it calls, for as long as the plan lives."""
+        plan.keep(_Registration(self, call))
 
     def answer_one(self, value: Any) -> None:
         """Emit one tuple; the row is always the same."""
@@ -224,10 +229,12 @@ class _Body:
 
 
 class _Registration:
-    """Takes a body out of the tables when its plan goes."""
+    """Holds a body and what the core calls; takes both out of the tables when its plan goes."""
 
-    def __init__(self, token: int) -> None:
-        self.token = token
+    def __init__(self, body: _Body, call: Callable[[], Any]) -> None:
+        self.body, self.call, self.token = body, call, body.token
+        _calls[self.token] = weakref.ref(call)
+        _bodies[self.token] = weakref.ref(body)
 
     def __del__(self, calls: Any = _calls, bodies: Any = _bodies) -> None:
         calls.pop(self.token, None)
@@ -249,16 +256,15 @@ class PythonOperator(_Body):
     ) -> None:
         super().__init__(plan, outputs, label)
         self.function, self.on_finish = function, finish
-        self.op = self.bind(plan, lib.xs_op_python(plan.handle, self.token))
+        self.op = self.bind(lib.xs_op_python(plan.handle, self.token))
         self.readers = [_reader(plan, schema, self.exchange) for schema in inputs]
         self.read = self.readers[0]
         if how == "map":
-            _calls[self.token] = _mapper(
-                plan, inputs[0], self.exchange, function, self.packs[0], self.one_row
-            )
+            pack = self.packs[0]
+            call = _mapper(plan, inputs[0], self.exchange, function, pack, self.one_row)
         else:
-            calls = {"filter": self._filter, "iterate": self._iterate, "sink": self._sink}
-            _calls[self.token] = calls[how]
+            call = {"filter": self._filter, "iterate": self._iterate, "sink": self._sink}[how]
+        self.register(plan, call)
 
     def _filter(self) -> None:
         values = self.read()
@@ -288,8 +294,8 @@ class PythonSource(_Body):
     def __init__(self, plan: NativePlan, items: Iterator[Any], output: Schema, label: str) -> None:
         super().__init__(plan, (output,), label)
         self.items = items
-        self.op = self.bind(plan, lib.xs_op_python_source(plan.handle, self.token))
-        _calls[self.token] = self._produce
+        self.op = self.bind(lib.xs_op_python_source(plan.handle, self.token))
+        self.register(plan, self._produce)
 
     def _produce(self) -> int:
         for value in self.items:
@@ -298,9 +304,15 @@ class PythonSource(_Body):
         return int(lib.XS_END)
 
 
+def _body(token: int) -> _Body:
+    body = _bodies[token]()
+    assert body is not None, "a plan that runs holds its operators"
+    return body
+
+
 def _interrupted(kind: Any, error: BaseException, traceback: Any) -> None:
     """Ctrl-C can strike before a callback's first line, where it cannot catch anything itself."""
-    body = _bodies[traceback.tb_frame.f_locals["token"]]
+    body = _body(traceback.tb_frame.f_locals["token"])
     body.error = error
     if isinstance(body, PythonOperator) and traceback.tb_frame.f_code.co_name == _PROCESS:
         body.readers[body.exchange.port]()  # the counts on the tuple's segments are ours: drop them
@@ -313,9 +325,9 @@ _PROCESS = "xs_python_process"
 def xs_python_process(token: int) -> int:
     """The core has a tuple for a Python operator."""
     try:
-        _calls[token]()
+        _calls[token]()()  # type: ignore[misc]
     except BaseException as error:
-        _bodies[token].error = error
+        _body(token).error = error
         return 1
     return 0
 
@@ -324,9 +336,9 @@ def xs_python_process(token: int) -> int:
 def xs_python_produce(token: int) -> int:
     """The core wants the next tuple of a Python source."""
     try:
-        return int(_calls[token]())
+        return int(_calls[token]()())  # type: ignore[misc]
     except BaseException as error:
-        _bodies[token].error = error
+        _body(token).error = error
         return int(lib.XS_FAILED)
 
 
@@ -334,9 +346,9 @@ def xs_python_produce(token: int) -> int:
 def xs_python_finish(token: int) -> int:
     """The streams of a Python operator have ended."""
     try:
-        _bodies[token].finish()
+        _body(token).finish()
     except BaseException as error:
-        _bodies[token].error = error
+        _body(token).error = error
         return 1
     return 0
 
@@ -344,10 +356,11 @@ def xs_python_finish(token: int) -> int:
 def take_error(op: Any) -> BaseException | None:
     """What the Python body behind an operator raised, if it did.
 
-    It is handed over: its traceback leads to the run, which the tables would keep for ever.
+    It is handed over: its traceback leads to the run, and the body would keep that in a cycle.
     """
-    for body in list(_bodies.values()):
-        if body.error is not None and body.op == op:
+    for reference in list(_bodies.values()):
+        body = reference()
+        if body is not None and body.error is not None and body.op == op:
             error, body.error = body.error, None
             return error
     return None
