@@ -64,6 +64,7 @@ class AnswerSink:
         self.result = RunResult()
         self.delays = Delays()
         self._telling = threading.Lock()
+        self._whole_s = 0  # up to this second, all answers have been written
 
     def end(self, columns: xs.Stream) -> None:
         """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
@@ -86,11 +87,18 @@ class AnswerSink:
         if counts[4]:
             self.result.unanswerable += int((value[kind == 4] == -1).sum())
         self.result.stream_seconds = int(times[-1])
+        # At full speed the rest of the last second is in the next batch.
+        self._whole_s = int(times[-1]) - (self.clock.speed is None)
         if self.clock.speed is not None:
             seconds = times.astype(np.int64)
             for number in range(len(TYPES)):
                 here = kind == number
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
+
+    def end_run(self, cut: bool) -> None:
+        """No more answers come; `cut`: the engine was ended with answers on their way."""
+        if cut:
+            self.result.stream_seconds = max(self._whole_s, 0)
 
     def take_told(self, second: int, told: NDArray[np.int64]) -> None:
         """So many answers of each kind up to a second, which are not kept; from any thread."""

@@ -222,6 +222,7 @@ def _answer_whole(
     look.feeds = [feed]
     with _running([], taker, look):
         done = query.run(options.scheduler, feed.manager, BURST, progress=look)
+        taker.end_run(cut=done.stopped)
     # Second reports are rejected before.
     taker.result.reports = done.stats["segment statistics"].samples
 
@@ -233,7 +234,8 @@ def _answer(
     query = xs.Query("linear road")
     taker.end(settled(query, workers, taker.clock))
     with _running(workers, taker, look):
-        query.run(options.scheduler, options.memory, BURST, progress=look)
+        done = query.run(options.scheduler, options.memory, BURST, progress=look)
+        taker.end_run(cut=done.stopped)
 
 
 def _digest(workers: list[DigestingWorker], taker: AnswerSink, look: _Look) -> None:

@@ -82,7 +82,8 @@ class Pending:
         if item is None:
             self.ended = True
         else:
-            self.upto = item[0]
+            # A file that has come to its end says so before what its engine still holds arrives.
+            self.upto = max(self.upto, item[0])
             if item[1]:
                 self._held.append(item[1])
                 self.backlog.add(-1)
@@ -204,19 +205,27 @@ class HandingWorker(Worker):
 
 
 def together(workers: list[HandingWorker], clock: Clock) -> Iterator[tuple[Any, ...]]:
-    """The same seconds of all files as one, in the order of time."""
+    """The same seconds of all files as one, in the order of time.
+
+    A file that has come to its end is complete for ever. One that was stopped is complete up to the
+    second that it told last, and so is the whole: all workers are waited for, and what some of them
+    have answered beyond that second is left out.
+    """
     pending = [one for worker in workers for one in worker.pending]
     ahead_s = TOGETHER_S if clock.speed is None else 0
     reached = -1
     while not all(one.ended for one in pending):
         for one in pending:
-            while not one.ended and one.upto <= reached + ahead_s:
+            while not one.ended and (one.upto <= reached + ahead_s or _any_was_stopped(pending)):
                 one.more()
-        reached = min((one.upto for one in pending if not one.ended), default=FOR_EVER)
-        if clock.stop.is_set():  # whoever has ended has not come to its end
-            reached = min(one.upto for one in pending)
+        reached = min(one.upto for one in pending)
         parts = [batch for one in pending for batch in one.take(reached)]
-        yield (reached, *_in_order(parts))
+        yield (min(reached, FOR_EVER), *_in_order(parts))
+
+
+def _any_was_stopped(pending: list[Pending]) -> bool:
+    """Whether a file has ended before its end, so that no further second will be complete."""
+    return any(one.ended and one.upto < FOR_EVER for one in pending)
 
 
 def _in_order(parts: list[Batch]) -> Iterator[xs.SigSeg]:

@@ -27,7 +27,8 @@ TABLES = {
     "charge_time": "int32", "charge_vid": "int32", "charge": "int64",
     "ask_time": "int32", "ask_vid": "int32", "ask_qid": "int32",
 }  # fmt: skip
-STATE = {"count": np.zeros(5, np.int64)} | {
+#: No second has been handed over yet.
+STATE = {"count": np.array([0, 0, 0, -1, 0], np.int64)} | {
     name: np.zeros(1024, dtype) for name, dtype in TABLES.items()
 }
 HANDED_OVER = {"upto": int} | {name: column(dtype) for name, dtype in TABLES.items()}
