@@ -70,7 +70,7 @@ class HistoryStore:
         return int(history.tolls[place, day - 1]) if place >= 0 else 0
 
     def travel_time(self, xway: int, sinit: int, send: int, dow: int, tod: int) -> tuple[int, int]:
-        """Seconds and tolls from segment `sinit` to `send` (section 3 of the rules page)."""
+        """Seconds and tolls from `sinit` to `send` (docs/linear-road-rules.md, section 3.3)."""
         history = self.expressway(xway)
         if history is None:
             return -1, -1

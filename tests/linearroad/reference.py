@@ -29,7 +29,7 @@ def idm(
 
 
 def notifications(rows: Sequence[dict[str, int]]) -> dict[str, int]:
-    """Section 2 of the rules page, `paper` column, for one expressway."""
+    """docs/linear-road-rules.md, section 2.1, `paper` column, for one expressway."""
     speeds: dict[tuple[int, int, int], dict[int, list[int]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -85,7 +85,10 @@ def notifications(rows: Sequence[dict[str, int]]) -> dict[str, int]:
 def travel_time(
     days: dict[tuple[int, int, int], list[tuple[int, int]]], sinit: int, send: int, tod: int
 ) -> tuple[int, int]:
-    """Section 3; `days` maps (dir, minute, seg) to the (Lav, Cnt) of the days with that DOW."""
+    """docs/linear-road-rules.md, section 3.3.
+
+    `days` maps (dir, minute, seg) to the (Lav, Cnt) of the days with that DOW.
+    """
     direction = 0 if sinit <= send else 1
     y, toll = float(tod), 0
     for seg in range(sinit, send, 1 if direction == 0 else -1):

@@ -1,4 +1,4 @@
-"""Three hours of one expressway have the size and shape of section 6 of the rules page."""
+"""Three hours of one expressway are as docs/linear-road-rules.md, section 6 says."""
 
 from __future__ import annotations
 

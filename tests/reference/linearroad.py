@@ -1,69 +1,11 @@
 """Linear Road in plain Python, three rule sets: the oracle for the engine's answers.
 
-Written from the rules page (linear-road.md; "section" below means its sections) and, where that
-is silent, from the VLDB 2004 paper. It passes over the whole input at once, keeps every report,
-and computes means as fractions: slow, and with nothing in common with the engine.
+Written from docs/linear-road-rules.md, sections 1 to 5, with all their readings, and, where the
+page is silent, from the VLDB 2004 paper. It passes over the whole input at once, keeps every
+report, and computes means as fractions: slow, and with nothing in common with the engine.
 
 * `parse(text)` reads a flat file (`linearroad_input`).
 * `answers(rows, rules, tolls, segment_history)` gives every answer, without Emit, sorted.
-
-Readings, where the page leaves something open
-----------------------------------------------
-Input:
-
-1.  Checks are made in the order of the page's list of reasons: field count, not an integer (of any
-    field), out of int32 (of any field), unknown type, domains in the header's order, out of order,
-    second report. The first that fails is the reason.
-2.  An empty line has one (empty) field: `field count`. The end of the last line need not be a
-    newline; a newline at the end does not begin another line. One CR before a newline is ignored
-    and is not part of the row as read; any other CR makes its field `not an integer`.
-3.  Numbers count by value: `-0` and `007` are integers, and leading zeros are never out of int32.
-    Fields that a query does not need must still be integers in int32.
-4.  Time and VID are checked for every type, since every query's tuple in the paper has them; so a
-    travel-time request with VID -1 is rejected. Spd is never checked.
-5.  A second report is one whose (VID, XWay, Time) an *accepted* report has; Dir is no part of it.
-6.  Out of order is decided by all accepted rows, queries included.
-
-Trips and triggers:
-
-7.  `walmart`: the first report of a (VID, XWay, Dir) starts its first trip, on any lane. Without a
-    lane-0 report a gap of any length continues the trip.
-8.  `walmart`: "the last one" of "more than 60 s after the last one" is the last report that was not
-    ignored; so after an exit the 60 s count from the lane-4 report. 60 s exactly continues.
-9.  `walmart`: the lane-4 report itself is not ignored: it counts in the statistics, may differ from
-    a stopped position, and charges the toll of the segment left behind.
-10. `walmart`: ignored reports trigger nothing, charge nothing and are nobody's "previous report".
-
-Accidents:
-
-11. Two vehicles are two VIDs.
-12. `paper`: "its first report that differs or starts a trip" is the vehicle's next report on that
-    XWay after the last equal one, since a report 30 s later at the same place is an equal one.
-13. `brandeis`: "each exactly 30 s after the last" is the vehicle's last report on that XWay, of any
-    kind: a report in between breaks the chain.
-14. `brandeis`: "from the first to the last minute" is each minute with such a report. While two
-    vehicles go on standing, every minute has one, so nothing lies between first and last; and two
-    accidents of a place are not joined, since every rule is decided by minutes before m.
-15. `walmart`: the earlier vehicle must still be stopped at the second of the later one's fourth
-    report: if its report elsewhere is of that very second, or earlier, there is no accident.
-16. `walmart`: an accident that begins and ends in one minute has no accident minute, but is still
-    the first of its (XWay, Dir, Seg), and no other follows.
-17. `walmart`: accidents of one (XWay, Dir, Seg) that start in the same second are all the first
-    (nothing may depend on the order inside a second); the minutes of each count.
-18. `walmart`: a vehicle that vanished or returned in a new trip stays stopped at the old place, so
-    another that stops there later makes an accident with it.
-19. The Seg of walmart's "(XWay, Dir, Seg)" is the accident's, floor(Pos / 5280).
-
-Accounts and history:
-
-20. `brandeis`: "the vehicle's next notification" is the VID's next one, on any expressway, with a
-    later Time; notifications of one VID in one second (on two expressways) do not charge each
-    other, since nothing may depend on the order inside a second.
-21. A charge at time t counts in a balance asked at time t: reports come before queries.
-22. `round` of TravelTime: half a second goes up (the only tie rule the page has).
-23. No SegmentHistory means `None`; one without rows is loaded, and all its means are 0.
-24. Daily expenditure without TollHistory is 0, as where there is no row.
-25. Sinit = Send is a journey of no segment: TravelTime 0, Toll 0.
 """
 
 from __future__ import annotations
@@ -109,7 +51,7 @@ RULES: tuple[Rules, ...] = ("paper", "brandeis", "walmart")
 
 
 def paper_trips(reports: list[Row]) -> list[list[Row]]:
-    """Section 2, `trip`, `paper`: a new trip unless the last report on this XWay is 30 s older."""
+    """docs/linear-road-rules.md, section 2.2, `paper`: by reports exactly 30 s apart."""
     by_vehicle: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.time):
         by_vehicle[report.vid, report.xway].append(report)
@@ -126,7 +68,7 @@ def paper_trips(reports: list[Row]) -> list[list[Row]]:
 
 
 def walmart_trips(reports: list[Row]) -> list[list[Row]]:
-    """Section 2, `trip`, `walmart`: per (VID, XWay, Dir), without the ignored reports."""
+    """docs/linear-road-rules.md, section 2.2, `walmart`, without the ignored reports."""
     by_vehicle: dict[tuple[int, int, int], list[Row]] = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.time):
         by_vehicle[report.vid, report.xway, report.dir].append(report)
@@ -145,7 +87,7 @@ def walmart_trips(reports: list[Row]) -> list[list[Row]]:
 
 
 def trip_triggers(trip: list[Row]) -> list[Row]:
-    """Section 2, `trigger`, `paper` and `walmart`: Seg alone decides."""
+    """docs/linear-road-rules.md, section 2.3, `paper` and `walmart`: Seg alone decides."""
     return [
         report
         for i, report in enumerate(trip)
@@ -154,7 +96,7 @@ def trip_triggers(trip: list[Row]) -> list[Row]:
 
 
 def brandeis_triggers(reports: list[Row]) -> list[Row]:
-    """Section 2, `trigger`, `brandeis`: the first Lane != 4 report of a (VID, XWay, Dir, Seg)."""
+    """docs/linear-road-rules.md, section 2.3, `brandeis`: first visits, exit lanes aside."""
     first: dict[tuple[int, int, int, int], Row] = {}
     for report in sorted(reports, key=lambda report: report.time):
         if report.lane != 4:
@@ -163,7 +105,7 @@ def brandeis_triggers(reports: list[Row]) -> list[Row]:
 
 
 class Statistics:
-    """Section 2: n and LAV, from the reports that count (all lanes)."""
+    """docs/linear-road-rules.md, section 2.4: n and LAV, from the reports that count."""
 
     def __init__(self, reports: list[Row], rules: Rules) -> None:
         self.rules = rules
@@ -214,7 +156,7 @@ class Notification(NamedTuple):
 def nearest_accident(
     report: Row, accidents: dict[tuple[int, int, int], list[Accident]]
 ) -> int | None:
-    """Section 2, last row of the table: an accident minute m - 1 in Seg .. Seg+4 or Seg-4."""
+    """docs/linear-road-rules.md, section 2.7: accident ahead."""
     before = minute(report.time) - 1
     for i in range(5):
         seg = min(report.seg + i, 99) if report.dir == 0 else max(report.seg - i, 0)
@@ -227,7 +169,7 @@ def nearest_accident(
 def notifications(
     triggers: list[Row], statistics: Statistics, accidents: list[Accident]
 ) -> list[Notification]:
-    """Section 2: "At a trigger q at minute m = M(q.Time)"."""
+    """docs/linear-road-rules.md, section 2.7: what every trigger is answered with."""
     by_segment: dict[tuple[int, int, int], list[Accident]] = defaultdict(list)
     for accident in accidents:
         by_segment[accident.xway, accident.dir, accident.seg].append(accident)
@@ -250,7 +192,7 @@ class Charge(NamedTuple):
 
 
 def trip_charges(trips: list[list[Row]], notified: list[Notification]) -> list[Charge]:
-    """Section 2, charging, `paper` and `walmart`: at the report that shows another segment."""
+    """docs/linear-road-rules.md, section 2.8, `paper` and `walmart`: when a segment is left."""
     quoted = {notification.trigger: notification.toll for notification in notified}
     charges = []
     for trip in trips:
@@ -264,7 +206,7 @@ def trip_charges(trips: list[list[Row]], notified: list[Notification]) -> list[C
 
 
 def brandeis_charges(notified: list[Notification]) -> list[Charge]:
-    """Section 2, charging, `brandeis`: at the Time of the vehicle's next notification."""
+    """docs/linear-road-rules.md, section 2.8, `brandeis`: at the vehicle's next notification."""
     times: dict[int, set[int]] = defaultdict(set)
     for notification in notified:
         times[notification.trigger.vid].add(notification.trigger.time)
@@ -278,7 +220,7 @@ def brandeis_charges(notified: list[Notification]) -> list[Charge]:
 
 
 def process(reports: list[Row], rules: Rules) -> tuple[list[Notification], list[Charge]]:
-    """Every notification and every charge of a run, by one column of section 2's table."""
+    """Every notification and every charge of a run (docs/linear-road-rules.md, section 2)."""
     if rules == "brandeis":
         notified = notifications(
             brandeis_triggers(reports), Statistics(reports, rules), brandeis_accidents(reports)
@@ -302,7 +244,9 @@ def answers(
     tolls: Iterable[TollRow] | None = None,
     segment_history: Iterable[SegmentRow] | None = None,
 ) -> list[tuple[int, ...]]:
-    """Every answer to accepted rows, in the formats of section 4 without Emit, sorted.
+    """Every answer to accepted rows, sorted, as in docs/linear-road-rules.md, section 4.1.
+
+    Emit is left out:
 
     `(0, VID, Time, Lav, Toll)`, `(1, Time, VID, Seg)`, `(2, Time, ResultTime, QID, Bal)`,
     `(3, Time, QID, Bal)` and `(4, Time, QID, TravelTime, Toll)`.
@@ -326,7 +270,7 @@ def answers(
     for charge in charges:
         charged[charge.vid].append(charge)
     for row in everything:
-        if row.type == BALANCE:  # section 3: exact for the request's own time
+        if row.type == BALANCE:  # docs/linear-road-rules.md, section 3.1
             balance = sum(c.toll for c in charged.get(row.vid, []) if c.time <= row.time)
             found.append((2, row.time, row.time, row.qid, balance))
         elif row.type == EXPENDITURE:

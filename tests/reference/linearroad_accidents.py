@@ -1,7 +1,7 @@
 """Linear Road's stopped cars and accidents, second by second: the slow reference.
 
-The two rows `stopped` and `accident minutes` of the table in section 2 of the rules page, one
-function per cell. See `tests.reference.linearroad` for the readings that this module takes.
+docs/linear-road-rules.md, sections 2.5 and 2.6: the rows `stopped` and `accident minutes` of the
+table of differences, one function per cell.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Accident(NamedTuple):
 
 
 def minute(time: int) -> int:
-    """Section 1: M(t) = floor(t / 60) + 1."""
+    """docs/linear-road-rules.md, section 1.7: M(t) = floor(t / 60) + 1."""
     return time // 60 + 1
 
 
@@ -38,7 +38,7 @@ def place(report: Row) -> Place:
 
 
 def accident_segment(pos: int) -> int:
-    """Section 2: an accident lies in segment floor(Pos / 5280), whatever Seg the reports give."""
+    """docs/linear-road-rules.md, section 2.6: floor(Pos / 5280), whatever Seg the reports give."""
     return pos // 5280
 
 

@@ -1,4 +1,6 @@
-"""Linear Road's historical queries: the slow reference of sections 3 and 5 of the rules page."""
+"""Linear Road's historical queries: the slow reference of
+docs/linear-road-rules.md, sections 3 and 5.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from math import floor
 
 from tests.reference.linearroad_input import Row
 
-#: Section 5: (VID, Day, XWay, Tolls)
+#: docs/linear-road-rules.md, section 5.1: (VID, Day, XWay, Tolls)
 TollRow = tuple[int, int, int, int]
-#: Section 5: (Day, Min, XWay, Dir, Seg, Lav, Cnt, Toll)
+#: docs/linear-road-rules.md, section 5.2: (Day, Min, XWay, Dir, Seg, Lav, Cnt, Toll)
 SegmentRow = tuple[int, int, int, int, int, int, int, int]
 
 
@@ -25,7 +27,7 @@ def expenditures(tolls: Iterable[TollRow]) -> dict[tuple[int, int, int], int]:
 
 
 def day_of_week(day: int) -> int:
-    """Section 5: the simulated day is DOW 5; Day k has DOW ((5 - 1 - k) mod 7) + 1."""
+    """docs/linear-road-rules.md, section 5.3: Day k has DOW ((5 - 1 - k) mod 7) + 1."""
     return (5 - 1 - day) % 7 + 1
 
 
@@ -43,7 +45,7 @@ class SegmentHistory:
             self.days[day_of_week(day), minute, xway, dir, seg].append((lav, cnt))
 
     def means(self, *key: int) -> tuple[Fraction, Fraction]:
-        """Section 3: mean Lav and Cnt; missing days are left out, no day at all is 0, 0."""
+        """docs/linear-road-rules.md, section 3.3, R43: mean Lav and Cnt; without any day 0, 0."""
         days = self.days.get(key, [])
         if not days:
             return Fraction(0), Fraction(0)
@@ -54,7 +56,7 @@ class SegmentHistory:
 
 
 def travel_time(query: Row, history: SegmentHistory) -> tuple[int, int]:
-    """Section 3: TravelTime in seconds and Toll of one request."""
+    """docs/linear-road-rules.md, section 3.3: TravelTime in seconds and Toll of one request."""
     dir = 0 if query.sinit <= query.send else 1
     y = Fraction(query.tod)
     toll = 0

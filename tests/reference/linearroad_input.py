@@ -1,7 +1,4 @@
-"""Linear Road's input, read as section 1 of the rules page says: the slow reference.
-
-See `tests.reference.linearroad` for the readings that this module takes.
-"""
+"""Linear Road's input, read as docs/linear-road-rules.md, section 1 says: the slow reference."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: Section 1: the 15 fields, in order, spelled as in the page's header.
+#: docs/linear-road-rules.md, section 1.1: the 15 fields, in order, spelled as there.
 HEADER = [
     *("Type", "Time", "VID", "Spd", "XWay", "Lane", "Dir", "Seg", "Pos"),
     *("QID", "Sinit", "Send", "DOW", "TOD", "Day"),
@@ -46,7 +43,7 @@ class Reject(NamedTuple):
     row: str
 
 
-#: Section 1: the smallest and the largest value of each field that has a domain.
+#: docs/linear-road-rules.md, section 1.1: the smallest and the largest value of each field.
 DOMAIN: dict[str, tuple[int, int]] = {
     "Time": (0, INT32_MAX),
     "VID": (0, INT32_MAX),
@@ -82,7 +79,7 @@ def int32(field: str) -> int | None:
 
 
 def unparsed(line: str) -> str | None:
-    """Section 1: why a line cannot be parsed, or None."""
+    """docs/linear-road-rules.md, section 1.4: why a line cannot be parsed, or None."""
     fields = line.split(",")
     if len(fields) != len(HEADER):
         return "field count"
@@ -94,7 +91,7 @@ def unparsed(line: str) -> str | None:
 
 
 def outside(row: Row) -> str | None:
-    """Section 1: `unknown type`, or the name of the first needed field outside its domain."""
+    """docs/linear-road-rules.md, section 1.4: `unknown type`, or the first bad field."""
     if row.type not in NEEDED:
         return "unknown type"
     for name, value in zip(HEADER, row, strict=True):
@@ -112,7 +109,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def parse(text: str) -> tuple[list[Row], list[Reject]]:
-    """Section 1: the good rows in file order, and the bad ones.
+    """docs/linear-road-rules.md, section 1: the good rows in file order, and the bad ones.
 
     Checks are made in this order, and the first that fails names the reason: field count, not an
     integer (any field), out of int32 (any field), unknown type, the domains in the header's
@@ -152,5 +149,5 @@ def to_text(rows: Iterable[tuple[int, ...]]) -> str:
 
 
 def implausible(rows: Iterable[Row]) -> int:
-    """Section 1: how many accepted reports have a Spd outside 0..100; they are kept as they are."""
+    """docs/linear-road-rules.md, section 1.5: how many reports have a Spd outside 0..100."""
     return sum(1 for row in rows if row.type == REPORT and not 0 <= row.spd <= 100)

@@ -1,4 +1,4 @@
-"""The figures of section 6 of the rules page, measured in a generated directory."""
+"""The figures of docs/linear-road-rules.md, section 6, measured in a generated directory."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from linearroad.files import whole
 
 __all__ = ["PAPER", "rows_beside_paper", "write_page"]
 
-# Section 6 of the rules page, for three hours of one expressway.
+# Three hours of one expressway as the papers report them (docs/linear-road-rules.md, section 6).
 PAPER = {
     "position reports": "about 12,000,000",
     "vehicles": "about 150,000",

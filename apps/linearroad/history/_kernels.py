@@ -20,7 +20,7 @@ DRAW_ENTRY, DRAW_EXIT, DRAW_TIME, DRAW_OFTEN = 0, 1, 2, 3
 
 @njit(cache=True)
 def toll(lav, cnt):
-    """The toll of the rules: congestion is priced by the square of what is above 50 vehicles."""
+    """The toll of docs/linear-road-rules.md, section 2.7, where there is no accident."""
     if lav < 40 and cnt > 50:
         return 2 * (cnt - 50) * (cnt - 50)
     return 0

@@ -29,7 +29,8 @@ BUSY = (0.95, 0.97, 0.98, 1.0, 1.0, 0.8, 0.6)
 
 
 def day_of_week(day: int) -> int:
-    """The DOW of a day of history, 1 being yesterday (section 5 of the rules).
+    """The DOW of a day of history, 1 being yesterday
+    (docs/linear-road-rules.md, section 5.3).
 
     >>> day_of_week(1), day_of_week(7), day_of_week(70)
     (4, 5, 5)

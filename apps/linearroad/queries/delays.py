@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["LIMITS_S", "TYPES", "Delays", "Late"]
 
-#: Kinds of answers, and how long each may take (rules, section 4).
+#: Kinds of answers, and how long each may take (docs/linear-road-rules.md, section 4.4).
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 LIMITS_S = (5, 5, 5, 10, 30)
 

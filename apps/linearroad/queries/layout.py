@@ -12,7 +12,7 @@ import numpy as np
 import xstream as xs
 
 #: Reasons for a reject, by number; those after UNKNOWN_TYPE name the first field outside its
-#: domain, as section 1 of the rules spells them.
+#: domain, spelled as in docs/linear-road-rules.md, section 1.4.
 REASONS = (
     "", "field count", "not an integer", "out of int32", "unknown type", "Time", "VID", "XWay",
     "Lane", "Dir", "Seg", "Pos", "QID", "Sinit", "Send", "DOW", "TOD", "Day", "out of order",
@@ -23,7 +23,7 @@ TIME, VID, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY = range(5,
 OUT_OF_ORDER = 18
 SECOND_REPORT = 19
 
-#: Columns of the input, in the order of section 1.
+#: Columns of the input, in the order of docs/linear-road-rules.md, section 1.1.
 INPUT_COLUMNS = (
     "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send",
     "dow", "tod", "day",

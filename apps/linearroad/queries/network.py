@@ -60,7 +60,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Rules:
-    """What the rule sets differ in (section 2 of the rules page)."""
+    """What the rule sets differ in (docs/linear-road-rules.md, section 2.1)."""
 
     by_report: int
     lav_without_report: int

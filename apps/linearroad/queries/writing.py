@@ -78,7 +78,10 @@ class NoAnswers:
 
 
 class CsvAnswers:
-    """`output.csv`, in the formats of section 4. Only whole lines ever reach the file."""
+    """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
+
+    Only whole lines ever reach the file.
+    """
 
     keeps = True
 

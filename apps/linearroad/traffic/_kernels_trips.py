@@ -47,7 +47,7 @@ DRAW_ENTRY, DRAW_SPEED, DRAW_SPEED_2, DRAW_HEADWAY, DRAW_EXIT, DRAWS = 0, 1, 2, 
 
 @njit(cache=True)
 def draw_exit(key, trip, entry, exit_share):
-    """An exit segment other than `entry`, from the normal distribution of section 3.1.1."""
+    """An exit segment other than `entry`, by the paper's section 3.1.1: normally distributed."""
     for attempt in range(DRAW_EXIT, DRAWS):
         u = unit(key, trip * DRAWS + attempt)
         low, high = 0, SEGMENTS - 1

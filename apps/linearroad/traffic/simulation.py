@@ -58,7 +58,7 @@ def _mixed(key: np.uint64, counter: int) -> np.uint64:
 
 
 def planned_accidents(key: np.uint64, seconds: int) -> NDArray[np.float64]:
-    """One accident in every 20 minutes, at a random second and place (section 3.1.1)."""
+    """One accident in every 20 minutes, at a random place (the paper's section 3.1.1)."""
     windows = -(-seconds // ACCIDENT_WINDOW_S)
     accidents = np.full((windows, k.ACCIDENT_COLUMNS), -1.0)
     stream = _mixed(key, 0xACC1DE47)

@@ -22,7 +22,8 @@ RULES = ("paper", "brandeis", "walmart")
 COLUMNS = (
     "type", "time", "emit", "vid", "qid", "lav", "toll", "seg", "resulttime", "bal", "traveltime",
 )  # fmt: skip
-# Section 4, type by type: which of a line's fields is the time, the emit, and what is compared.
+# docs/linear-road-rules.md, section 4.1, type by type: which of a line's fields is the time,
+# the emit, and what is compared.
 FIELDS = {
     0: (6, {"key": 1, "time": 2, "emit": 3, "value": 4, "amount": 5}),
     1: (5, {"time": 1, "emit": 2, "key": 3, "value": 4}),
@@ -105,7 +106,7 @@ def _of_parquet(shop: Workshop, path: Path) -> Frame:
 
 
 def _of_flat(shop: Workshop, path: Path) -> Frame:
-    """Lines as section 4 has them; kept as Parquet, since they are looked at several times."""
+    """Lines as in docs/linear-road-rules.md, section 4.1, kept as Parquet for several passes."""
     told = lines(shop, unpacked(shop, path, -1)).selectExpr(
         "line", "place", "split(line, ',', -1) AS f",
     ).selectExpr(

@@ -37,7 +37,7 @@ class Expected:
 
 
 def expect(shop: Workshop, rows: Input, history: History, rules: str, say: Say = quiet) -> Expected:
-    """What the rules say about an input."""
+    """The answers that docs/linear-road-rules.md, sections 2 to 5 ask for."""
     followed = follow(shop, rows.reports, rules)
     say("quoting tolls and finding accidents")
     accidents = accident_minutes(shop, followed, rules, rows.last_second // 60 + 1)

@@ -1,4 +1,4 @@
-"""The input as section 1 of the rules reads it: which rows count, and what they say.
+"""The input, read as docs/linear-road-rules.md, section 1 says: which rows count.
 
 A row is *out of order* if a row before it in its file has a greater Time. Several files are
 merged by Time, so no row of one file can make a row of another late. Of two reports of a vehicle

@@ -1,4 +1,6 @@
-"""The simulation: physics that must hold every second, and the stream's invariants (section 6)."""
+"""The simulation: physics that must hold every second, and the stream's invariants
+(docs/linear-road-rules.md, section 6).
+"""
 
 from __future__ import annotations
 

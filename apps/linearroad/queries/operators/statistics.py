@@ -13,7 +13,8 @@ from linearroad.queries.layout import NO_MINUTE, column
 __all__ = ["statistics"]
 
 MINUTES = 5  # that a LAV looks back
-#: A mean that is an integer must not be missed by rounding (rules, section 2).
+#: A mean that is an integer must not be missed by rounding
+#: (docs/linear-road-rules.md, section 2.1, R11).
 ROUNDING = 1e-9
 
 

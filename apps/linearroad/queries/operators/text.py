@@ -105,7 +105,7 @@ def put_thousandths(out, at, value):
 
 @njit(cache=True, nogil=True)
 def format_answers(out, kind, time, emit, who, value, amount):
-    """Answers as lines in the formats of section 4; how many bytes."""
+    """Answers as lines in the formats of docs/linear-road-rules.md, section 4.1; how many bytes."""
     at = 0
     for i in range(len(kind)):
         k = kind[i]
