@@ -14,10 +14,14 @@ import pytest
 import xstream as xs
 from tests.apps.calling import call
 from tests.experiments.test_experiments import OWN
+from tests.report.figures import MACHINE, check_frame, drawn
 from xstream.bench.experiment import Scale, run_experiment
 from xstream.bench.profile import compare, variants
+from xstream.report import plots
+from xstream.report.experiment_page import experiment_page
 from xstream.report.gathered import gather, gathered_page
-from xstream.report.page import document, paragraphs, table_html, write
+from xstream.report.page import document, origin_html, paragraphs, plots_html, table_html, write
+from xstream.report.profile_page import profile_page
 
 CHROMIUM = shutil.which("chromium")
 
@@ -100,9 +104,42 @@ def test_tables_put_numbers_right_and_escape_names() -> None:
     assert paragraphs("a\nb\n\n`c`") == "<p>a\nb</p><p><code>c</code></p>"
 
 
+def test_pages_say_how_their_figures_were_made_and_label_every_axis(results: Path) -> None:
+    found = {kind: data[kind] for kind, _, data in gather(results)}
+    for kind, page_of in (("outcome", experiment_page), ("profile", profile_page)):
+        page = page_of(found[kind] | {"machine": MACHINE})
+        check_frame(page, "Xeon &lt;2&gt;, 2 cores", "xstream 9.8.7, commit abc1234")
+        check_frame(page, "2026-02-03 at 04:05 UTC by <code>xstream made &#x27;a b&#x27; --of")
+        assert drawn(page)
+    check_frame(gathered_page(results))
+    assert "were not recorded" in origin_html({"processor": "Xeon", "cores": 2})
+    assert "by a Python program" in origin_html(MACHINE | {"command": ""})
+
+
+def test_a_command_is_shown_as_it_was_typed(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "all.html"
+    monkeypatch.chdir(results.parent)
+    assert call(monkeypatch, "report", results.name, "--out", page) == 0
+    check_frame(page.read_text(), f"<code>xstream report {results.name} --out {page}</code>")
+
+
+def test_plots_with_nothing_to_show_are_left_out() -> None:
+    nothing = plots.lines("empty", "x", "y", {"a": [], "b": [(1, float("nan"), 0.0)]})
+    bars = plots.stacked_bars("no bars", "x", "y", [], {"part": []})
+    something = plots.lines("a <line>", "x", "y", {"a": [(1, 2.0, 0.0)]})
+    html = plots_html([nothing, something, bars, plots.lines("none", "x", "y", {})], 7)
+    assert html.count("Plotly.newPlot") == 1
+    assert '<h3>a &lt;line&gt;</h3><div class="plot" id="plot7"' in html
+    page = document("t", [html], MACHINE)
+    assert "empty" not in page.split("</script></head>")[1]
+    assert plots_html([nothing]) == ""
+
+
 def test_a_page_appears_whole(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "page.html"
-    write(path, document("t", [], plots=False))
+    write(path, document("t", [], MACHINE))
     assert path.read_text().endswith("</html>\n")
     assert list(path.parent.iterdir()) == [path]
 

@@ -13,7 +13,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +111,10 @@ class Outcome:
     def to_csv(self) -> str:
         """Every trial in a row, with every parameter, the machine and the commit."""
         names = list(dict.fromkeys(name for row in self.rows for name in row))
+        machine = {k: v for k, v in self.machine.items() if k not in ("date", "command")}
         where = {
             "experiment": self.experiment.name, "scale": self.scale.name,
-            "clock": self.scale.clock, **self.machine,
-            "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "clock": self.scale.clock, **machine, "measured": self.machine["date"][:10],
         }  # fmt: skip
         text = io.StringIO()
         writer = csv.DictWriter(text, [*names, *where], restval="", lineterminator="\n")

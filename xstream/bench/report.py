@@ -6,11 +6,13 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from xstream.bench.trials import Result
+from xstream.console import command_line
 
 __all__ = ["Figure", "Report", "machine", "shown_value"]
 
@@ -137,7 +139,7 @@ def _processor() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Where and on what a figure was measured: processor, cores, load, versions, commit."""
+    """Where, when and by which command a figure was measured, and on what version."""
     from importlib.metadata import version
 
     return {
@@ -147,4 +149,6 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "xstream": version("xstream"),
         "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command_line(),
     }

@@ -19,7 +19,7 @@ from xstream.cli.bench import app as bench_app
 from xstream.cli.experiment import experiment
 from xstream.cli.profile import profile
 from xstream.cli.report import report
-from xstream.console import exit_on_interrupt
+from xstream.console import command_recorded, exit_on_interrupt
 from xstream.errors import XStreamError
 
 __all__ = ["app", "main"]
@@ -30,7 +30,7 @@ class _Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        with exit_on_interrupt():
+        with command_recorded(), exit_on_interrupt():
             return super().invoke(ctx)
 
 

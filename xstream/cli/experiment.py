@@ -100,9 +100,11 @@ def _print(found: dict[str, Any], written: list[Path]) -> None:
 
     from xstream.cli._tables import print_table
     from xstream.report.experiment_page import figure_rows, subtitle
+    from xstream.report.page import machine_line
 
     console = Console(highlight=False)
-    console.print(f"{found['title']}\n{subtitle(found)}\n", soft_wrap=True, markup=False)
+    how = f"{subtitle(found)}\n{machine_line(found['machine'])}"
+    console.print(f"{found['title']}\n{how}\n", soft_wrap=True, markup=False)
     print_table(console, found["table"]["columns"], found["table"]["rows"])
     console.print()
     print_table(console, ("figure", "value", "", "asked", ""), figure_rows(found["figures"]))

@@ -1,7 +1,8 @@
-"""What all commands share: interrupts, progress, checks of options and of output paths."""
+"""What all commands share: interrupts, progress, checks of options and outputs, their text."""
 
 from __future__ import annotations
 
+from xstream.console.command import command_line, command_recorded
 from xstream.console.interrupts import exit_on_interrupt, interrupted_with
 from xstream.console.options import within
 from xstream.console.outputs import check_output_directory, check_output_file
@@ -11,6 +12,8 @@ __all__ = [
     "Progress",
     "check_output_directory",
     "check_output_file",
+    "command_line",
+    "command_recorded",
     "exit_on_interrupt",
     "interrupted_with",
     "within",

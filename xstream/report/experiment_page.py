@@ -8,7 +8,7 @@ from typing import Any
 from xstream.bench.experiment import Plot, Row, summary
 from xstream.bench.report import shown_value
 from xstream.report import plots
-from xstream.report.page import document, machine_line, paragraphs, plot_html, section, table_html
+from xstream.report.page import document, machine_line, paragraphs, plots_html, section, table_html
 
 __all__ = ["experiment_page", "experiment_parts", "experiment_text", "figure_rows"]
 
@@ -48,10 +48,7 @@ def experiment_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
             "What we find", paragraphs(found["text"]),
             table_html(("figure", "value", "", "asked", ""), figure_rows(found["figures"])),
         ),
-        *(
-            plot_html(drawn(plot, found["rows"]), first_plot + number)
-            for number, plot in enumerate(drawings)
-        ),
+        plots_html((drawn(plot, found["rows"]) for plot in drawings), first_plot),
         section(
             "Means of all trials", table_html(found["table"]["columns"], found["table"]["rows"])
         ),
@@ -59,17 +56,17 @@ def experiment_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
 
 
 def subtitle(found: dict[str, Any]) -> str:
-    """How and where it was measured."""
+    """How it was measured."""
     by = "the wall clock" if found["clock"] == "wall" else "the processor's clock"
     return (
-        f"{found['scale']} size, {found['trials']} trials in turns, by {by}; whiskers are 95 % "
-        f"confidence intervals. {machine_line(found['machine'])}"
+        f"{found['scale'].capitalize()} size, {found['trials']} trials in turns, by {by}; "
+        "whiskers are 95 % confidence intervals."
     )
 
 
 def experiment_page(found: dict[str, Any]) -> str:
     """A whole page."""
-    return document(found["title"], experiment_parts(found), subtitle(found))
+    return document(found["title"], experiment_parts(found), found["machine"], subtitle(found))
 
 
 def experiment_text(found: dict[str, Any]) -> str:
@@ -82,7 +79,8 @@ def experiment_text(found: dict[str, Any]) -> str:
     figures = table(("figure", "value", "unit", "asked", "verdict"), figure_rows(found["figures"]))
     means = table(found["table"]["columns"], found["table"]["rows"])
     return (
-        f"# {found['title']}\n\n{subtitle(found)}\n\n## What the paper found\n\n"
-        f"{found['paper'].strip()}\n\n## What we find\n\n{found['text'].strip()}\n\n{figures}\n\n"
+        f"# {found['title']}\n\n{subtitle(found)} {machine_line(found['machine'])}.\n\n"
+        f"## What the paper found\n\n{found['paper'].strip()}\n\n"
+        f"## What we find\n\n{found['text'].strip()}\n\n{figures}\n\n"
         f"## Means of all trials\n\n{means}\n"
     )

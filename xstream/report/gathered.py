@@ -8,9 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from xstream.bench.report import machine
 from xstream.errors import InputError
 from xstream.report.experiment_page import experiment_parts, figure_rows, subtitle
-from xstream.report.page import document, machine_line, section, table_html
+from xstream.report.page import document, origin_html, section, table_html
 from xstream.report.profile_page import profile_parts
 
 __all__ = ["KINDS", "gather", "gathered_page"]
@@ -66,18 +67,19 @@ def gathered_page(folder: Path) -> str:
         if any(each[0] == kind for each in found)
     ]
     navigation = f"<nav>{' '.join(links)}</nav>"
-    return document("xstream: what was measured", [navigation, *body], ", ".join(counted), plot > 0)
+    body = [navigation, *body]
+    return document("xstream: what was measured", body, machine(), ", ".join(counted))
 
 
 def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str, list[str]]:
     try:
         if kind == "outcome":
             found = data["outcome"]
-            head = f'<p class="sub">{escape(subtitle(found))}</p>'
+            head = f'<p class="sub">{escape(subtitle(found))}</p>{origin_html(found["machine"])}'
             return found["title"], [head, *experiment_parts(found, plot)]
         if kind == "profile":
             found = data["profile"]
-            head = f'<p class="sub">{escape(machine_line(found["machine"]))}</p>'
+            head = origin_html(found["machine"])
             return f"Memory managers under {found['query']}", [head, *profile_parts(found, plot)]
         if kind == "benchmark":
             return f"Benchmark {data['benchmark']}", list(_benchmark(data))
@@ -87,7 +89,7 @@ def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str,
 
 
 def _benchmark(data: dict[str, Any]) -> Iterator[str]:
-    yield f'<p class="sub">{escape(machine_line(data["machine"]))}</p>'
+    yield origin_html(data["machine"])
     yield table_html(
         ("contender", "Msamples/s", "spread"),
         [

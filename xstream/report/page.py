@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["document", "machine_line", "paragraphs", "plot_html", "section", "table_html", "write"]
+__all__ = [
+    "document",
+    "machine_line",
+    "origin_html",
+    "paragraphs",
+    "plots_html",
+    "section",
+    "table_html",
+    "write",
+]
 
 _STYLE = """
 :root{color-scheme:light;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--tint:#f4f7fa;--mark:#1f4e79}
@@ -36,12 +46,18 @@ details{margin:.6rem 0}summary{cursor:pointer;color:var(--mark)}
 @media(max-width:600px){body{padding:1rem .9rem 3rem}}
 """
 _NUMBER = re.compile(r"^[-+]?[\d,.]+( ?(%|[kMGT]?B?|ms|s|times|x))?$")
+_PLOT = 'class="plot"'
 
 
-def document(title: str, body: Iterable[str], subtitle: str = "", plots: bool = True) -> str:
-    """A whole page; plotly's script is in it once, where there are plots."""
-    script = ""
-    if plots:
+def document(
+    title: str, body: Iterable[str], machine: Mapping[str, Any], subtitle: str = ""
+) -> str:
+    """A whole page; plotly's script is in it once, where there are plots.
+
+    `machine` says where, when and by which command the figures were made: `bench.report.machine`.
+    """
+    content, script = "".join(body), ""
+    if _PLOT in content:
         from plotly.offline import get_plotlyjs
 
         script = f"<script>{get_plotlyjs()}</script>"
@@ -49,8 +65,9 @@ def document(title: str, body: Iterable[str], subtitle: str = "", plots: bool = 
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style>{script}</head><body>"
-        f'<h1>{escape(title)}</h1><p class="sub">{escape(subtitle)}</p>'
-        f"{''.join(body)}</body></html>\n"
+        f"<h1>{escape(title)}</h1>"
+        + (f'<p class="sub">{escape(subtitle)}</p>' if subtitle else "")
+        + f"{origin_html(machine)}{content}</body></html>\n"
     )
 
 
@@ -97,22 +114,68 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
-def machine_line(machine: dict[str, Any]) -> str:
-    """Where and on what something was measured, in one line."""
-    return (
-        f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}, "
-        f"Python {machine['python']}, xstream {machine['xstream']}, "
-        f"commit {machine['commit'] or 'unknown'}"
-    )
+def machine_line(machine: Mapping[str, Any]) -> str:
+    """Where and on what something was measured, in one line.
+
+    >>> machine_line({"processor": "Xeon", "cores": 2, "load": 0.5, "xstream": "1.0"})
+    'Xeon, 2 cores, load 0.5, xstream 1.0'
+    """
+    parts = (
+        ("processor", "{}"), ("cores", "{} cores"), ("load", "load {:.1f}"),
+        ("python", "Python {}"), ("xstream", "xstream {}"), ("commit", "commit {}"),
+    )  # fmt: skip
+    shown = (form.format(machine[key]) for key, form in parts if machine.get(key) is not None)
+    return ", ".join(shown)
 
 
-def plot_html(figure: Any, number: int) -> str:
-    """A plot as a part of a page that has plotly's script already."""
+def origin_html(machine: Mapping[str, Any], what: str = "Made") -> str:
+    """The machine and versions, and when and by which command something was made."""
+    made = "Date and command were not recorded."
+    if machine.get("date"):
+        when = datetime.fromisoformat(machine["date"]).astimezone(UTC)
+        made = f"{what} on {when:%Y-%m-%d at %H:%M} UTC"
+        by = f"by <code>{escape(machine['command'])}</code>" if machine.get("command") else ""
+        made = f"{made} {by or 'by a Python program'}"
+    return f'<p class="sub origin">{escape(machine_line(machine))}<br>{made}</p>'
+
+
+def plots_html(figures: Iterable[Any], first: int = 0) -> str:
+    """Plots, numbered from `first`, each below its title; those with nothing to show are left out.
+
+    The page's own headings name the plots, since a plot's title does not wrap on a phone.
+    """
+    shown = [figure for figure in figures if not _is_empty(figure)]
+    return "".join(_plot_html(figure, first + number) for number, figure in enumerate(shown))
+
+
+def _is_empty(figure: Any) -> bool:
+    """Whether no trace has a point."""
+    for trace in figure.data:
+        values = trace.z if trace.type == "heatmap" else trace.x if _lies(trace) else trace.y
+        if values is not None and not all(_is_missing(value) for value in values):
+            return False
+    return True
+
+
+def _lies(trace: Any) -> bool:
+    return bool(trace.type == "bar" and trace.orientation == "h")
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return all(_is_missing(each) for each in value)
+    return value is None or bool(value != value)  # NaN differs from itself
+
+
+def _plot_html(figure: Any, number: int) -> str:
     import plotly.io as pio
 
+    title = figure.layout.title.text
+    heading = f"<h3>{escape(title)}</h3>" if title else ""
+    figure.update_layout(title=None)
     height = f' style="height:{figure.layout.height}px"' if figure.layout.height else ""
     return (
-        f'<div class="plot" id="plot{number}"{height}></div><script>'
+        f'{heading}<div {_PLOT} id="plot{number}"{height}></div><script>'
         f'(function(){{var f={pio.to_json(figure)};Plotly.newPlot("plot{number}",f.data,f.layout,'
         "{responsive:true,displayModeBar:false});})();</script>"
     )

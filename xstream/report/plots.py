@@ -5,26 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COLORS", "Series", "bars", "lines", "stacked_bars"]
+__all__ = ["COLORS", "Series", "bars", "layout", "lines", "stacked_bars", "with_legend_room"]
 
 #: Told apart on paper and by those who do not see red and green.
 COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b03a5b", "#2aa3b5")
+#: Pixels between the top of a plot and its x axis.
+HEIGHT = 300
 #: x, y, and half of the 95 % confidence interval of y.
 Series = Sequence[tuple[Any, float, float]]
 
 
-def _layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
+def layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
+    """The look of every plot: axes with titles, and room for a legend below them."""
     figure.update_layout(
-        title={"text": title, "font": {"size": 15}, "x": 0, "xanchor": "left"},
-        xaxis_title=x, yaxis_title=y, template="plotly_white", font={"family": "system-ui"},
-        margin={"l": 60, "r": 12, "t": 48, "b": 96},
+        title=title, xaxis_title=x, yaxis_title=y, template="plotly_white",
+        font={"family": "system-ui"}, margin={"l": 60, "r": 12, "t": 12},
         legend={
             "orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
             "traceorder": "normal",
         },
-        **more,
     )  # fmt: skip
-    return figure
+    return with_legend_room(figure).update_layout(**more)
+
+
+def with_legend_room(figure: Any) -> Any:
+    """Make a plot as high as its legend needs on a phone, where every name has its own line."""
+    shown = figure.layout.showlegend or len(figure.data) > 1
+    names = [trace for trace in figure.data if trace.showlegend is not False] if shown else []
+    below = 60 + 16 * len(names)
+    return figure.update_layout(height=HEIGHT + below, margin={"b": below})
 
 
 def _whiskers(points: Series) -> dict[str, Any] | None:
@@ -68,7 +77,7 @@ def lines(
         measured = sorted({point[0] for points in series.values() for point in points})
         axes["xaxis_tickvals"] = measured
         axes["xaxis_ticktext"] = [f"{x:,g}" for x in measured]
-    return _layout(figure, title, x, y, **axes)
+    return layout(figure, title, x, y, **axes)
 
 
 def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool = False) -> Any:
@@ -84,17 +93,18 @@ def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool =
                 marker_color=COLORS[number % len(COLORS)],
             )
         )  # fmt: skip
-    return _layout(figure, title, x, y, yaxis_type="log" if log_y else "linear", barmode="group")
+    return layout(figure, title, x, y, yaxis_type="log" if log_y else "linear", barmode="group")
 
 
 def stacked_bars(
     title: str,
     x: str,
+    y: str,
     names: Sequence[str],
     parts: Mapping[str, Sequence[float]],
     percent: bool = False,
 ) -> Any:
-    """Lying bars, one for each name, made of parts."""  # fmt: skip
+    """Horizontal bars, one for each name, made of parts."""  # fmt: skip
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -105,8 +115,9 @@ def stacked_bars(
                 marker_color=COLORS[number % len(COLORS)],
             )
         )  # fmt: skip
-    return _layout(
-        figure, title, x, "", barmode="stack",
+    return layout(
+        figure, title, x, y, barmode="stack",
         xaxis_tickformat=".0%" if percent else None,
-        yaxis={"autorange": "reversed", "automargin": True},
+        yaxis={"autorange": "reversed", "automargin": True, "title": {"text": y, "standoff": 8}},
+        height=90 + 34 * len(names) + 16 * len(parts),
     )  # fmt: skip

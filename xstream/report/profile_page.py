@@ -7,7 +7,7 @@ from typing import Any
 
 from xstream.bench.profile import Variant
 from xstream.report import plots
-from xstream.report.page import document, machine_line, paragraphs, plot_html, section, table_html
+from xstream.report.page import document, paragraphs, plots_html, section, table_html
 from xstream.sigseg import REASONS
 
 __all__ = ["OVERVIEW", "copy_rows", "overview_rows", "profile_page", "profile_parts", "size"]
@@ -96,13 +96,13 @@ def copy_rows(profile: dict[str, Any]) -> list[tuple[str, ...]]:
 def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
     names = short_names(profiles)
     copied = [profile["memory_counters"]["copied_for"] for profile in profiles]
-    found = [
+    return [
         plots.stacked_bars(
-            "Samples a second, in millions", "Msamples/s", names,
+            "Samples per second, in millions", "Msamples/s", "variant", names,
             {"best of plain runs": [profile["samples_per_second"] / 1e6 for profile in profiles]},
         ),
         plots.stacked_bars(
-            "Where the time goes", "share of the profiled run", names,
+            "Where the time goes", "share of the profiled run", "variant", names,
             {
                 title: [profile["shares"][part] for profile in profiles]
                 for part, title in (
@@ -113,7 +113,7 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
             percent=True,
         ),
         plots.stacked_bars(
-            "Bytes copied for each sample, and why", "bytes a sample", names,
+            "Bytes copied for each sample, and why", "bytes per sample", "variant", names,
             {
                 reason: [
                     each[reason] / max(1, profile["samples"])
@@ -124,7 +124,7 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
             },
         ),
         plots.lines(
-            "Memory that segments take, over the profiled run", "share of the run", "MB",
+            "Memory that segments take, over the profiled run", "share of the run", "memory, MB",
             {
                 name: [
                     (at / max(profile["timeline"][-1][0], 1e-9), live / 1e6, 0.0)
@@ -135,9 +135,6 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
             },
         ),
     ]  # fmt: skip
-    for figure in found[:3]:
-        figure.update_layout(height=170 + 34 * len(names))
-    return found
 
 
 def _operator_table(profile: dict[str, Any]) -> str:
@@ -164,7 +161,7 @@ def profile_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
             "come from further runs in which every tuple and every call into the manager is timed; "
             "what the clock itself takes is in the engine's share."
         ),
-        *(plot_html(plot, first_plot + i) for i, plot in enumerate(_plots(found["profiles"]))),
+        plots_html(_plots(found["profiles"]), first_plot),
     ]
     for profile in found["profiles"]:
         rows = copy_rows(profile)
@@ -186,8 +183,6 @@ def profile_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
 
 def profile_page(found: dict[str, Any]) -> str:
     """A whole page."""
-    by = "" if found["clock"] == "wall" else "; by the processor's clock"
-    return document(
-        f"Memory managers under {found['query']}", profile_parts(found),
-        machine_line(found["machine"]) + by,
-    )  # fmt: skip
+    by = "wall clock" if found["clock"] == "wall" else "processor's clock"
+    title = f"Memory managers under {found['query']}"
+    return document(title, profile_parts(found), found["machine"], f"Measured by the {by}.")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import resource
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from linearroad.queries.answering import RunResult
+from xstream.bench.report import machine as machine_now
 
 __all__ = ["RunOptions", "machine", "write_summary"]
 
@@ -66,18 +67,12 @@ def write_summary(
     path.write_text(json.dumps(summary, indent=2) + "\n")
 
 
-def machine() -> dict[str, str | int]:
-    """What this runs on."""
-    cpu = platform.machine()
-    described = Path("/proc/cpuinfo")
-    for line in described.read_text().splitlines() if described.exists() else ():
-        if line.startswith("model name"):
-            cpu = line.split(":", 1)[1].strip()
-            break
+def machine() -> dict[str, Any]:
+    """What this runs on, on what version, when and by which command."""
+    known = machine_now()
     return {
-        "cpu": cpu,
-        "cores": os.cpu_count() or 1,
+        "cpu": known.pop("processor"),
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
+        **known,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from linearroad.validation.answers import LIMITS_S, TYPES
 from xstream.report import plots
-from xstream.report.page import document, paragraphs, plot_html, section, table_html, write
+from xstream.report.page import document, paragraphs, plots_html, section, table_html, write
 from xstream.report.profile_page import size
 
 __all__ = ["write_page"]
@@ -22,6 +22,7 @@ Rows = Sequence[dict[str, float]]
 Lines = dict[str, list[tuple[float, float, float]]]
 
 MOST_POINTS, RED = 400, "#a61c1c"
+MACHINE = ("cpu", "cores", "memory_bytes", "system", "python")
 #: The columns of the paper's Table 8, and the kinds of answers in each.
 ASKED = {"toll or alert": TYPES[:2], "balance": TYPES[2:3], "expenditure": TYPES[3:4],
          "travel time": TYPES[4:]}  # fmt: skip
@@ -187,7 +188,7 @@ def _response_plot(steps: Sequence[Step]) -> Any:
             for step in ran:
                 if step["kind"] == kind and (y := _worst(step, STRICT, figure)):
                     series.setdefault(f"{name}, {runs}", []).append((step["expressways"], y, 0))
-    drawn = plots.lines("", "L", "stream s", series, log_y=True)
+    drawn = plots.lines("", "L, expressways", "response time, stream s", series, log_y=True)
     drawn.update_xaxes(rangemode="tozero")  # one L alone would be on a scale of its own
     drawn.add_hline(
         STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line={"dash": "dash", "color": RED}
@@ -197,7 +198,7 @@ def _response_plot(steps: Sequence[Step]) -> Any:
             x=[step["expressways"] for step in failed], y=[_worst(s, STRICT) for s in failed],
             mode="markers", name="not passed", marker={"symbol": "x", "size": 11, "color": RED},
         )  # fmt: skip
-    return drawn
+    return plots.with_legend_room(drawn)
 
 
 def _over_time(
@@ -219,7 +220,7 @@ def _over_time(
         if series:
             failed = [name for name in series if "not passed" in name]
             drawn = plots.lines("", "minute of the stream", unit, series, dashed=failed)
-            yield runs, drawn.update_layout(showlegend=True)
+            yield runs, plots.with_legend_room(drawn.update_layout(showlegend=True))
 
 
 def _cpu_plot(rating: Rating, rows: Rows) -> Any:
@@ -231,13 +232,14 @@ def _cpu_plot(rating: Rating, rows: Rows) -> Any:
             for a, b in pairwise(kept)
             if (wall_s := b["wall_s"] - a["wall_s"]) > 0
         ]
-    unit = f"% of {rating['machine']['cores']} cores"
+    unit = f"processor time, % of {rating['machine']['cores']} cores"
     return plots.lines("", "minute of the stream", unit, series)
 
 
 def _stage_plot(stages: dict[str, float]) -> Any:
     names = [escape(name) for name in stages]  # a plot reads marks in its words
-    drawn = plots.stacked_bars("", "ns of a core", names, {"": list(stages.values())})
+    parts = {"": list(stages.values())}
+    drawn = plots.stacked_bars("", "time per report, ns of a core", "stage", names, parts)
     words = [f"{ns:.1f}" for ns in stages.values()]
     drawn.update_traces(text=words, textposition="outside", cliponaxis=False)
     return drawn.update_layout(showlegend=False, xaxis_range=[0, 1.15 * max(stages.values())])
@@ -249,9 +251,9 @@ def _plots(rating: Rating, timelines: Sequence[Rows]) -> Iterable[tuple[str, str
     if any(_worst(step, STRICT) for step in steps):
         words = "Tolls, alerts and balances, on a logarithmic scale. A cross: not passed."
         yield "Response time against L", words, _response_plot(steps)
-    for runs, figure in _over_time(rating, timelines, "lag_s", "stream s", 1):
+    for runs, figure in _over_time(rating, timelines, "lag_s", "behind, stream s", 1):
         yield f"Behind schedule: {runs}", "", figure
-    for runs, figure in _over_time(rating, timelines, "memory_bytes", "GB", 1e9):
+    for runs, figure in _over_time(rating, timelines, "memory_bytes", "memory, GB", 1e9):
         yield f"Memory: {runs}", "", figure
     rows_of = {id(s): rows for s, rows in zip(steps, timelines, strict=False) if len(rows) > 1}
     if step := _deciding(rating, (step for step in steps if id(step) in rows_of)):
@@ -264,6 +266,12 @@ def _plots(rating: Rating, timelines: Sequence[Rows]) -> Iterable[tuple[str, str
         yield f"Where a report's time goes: {_rated(rating, step)}", words, figure
 
 
+def _origin(rating: Rating) -> dict[str, Any]:
+    """Where, when and by which command the rating was made, as every page says it."""
+    known = rating["machine"]
+    return {**known, "processor": known["cpu"], "xstream": rating["version"]}
+
+
 def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     """One HTML file that needs nothing else. `timelines` has the rows of each step, or none."""
     steps, rated = rating["steps"], _rated(rating)
@@ -271,10 +279,7 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     where = f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes']}"
     drawn = []
     for number, (title, words, figure) in enumerate(_plots(rating, timelines)):
-        # The page's headings name the plots, whose own do not wrap on a phone.
-        below = 60 + 16 * len(figure.data)  # room for a legend, a name a line on a phone
-        figure.update_layout(title=None, height=300 + below, margin={"l": 56, "t": 12, "b": below})
-        drawn.append(section(title, paragraphs(words), plot_html(figure, number)))
+        drawn.append(section(title, paragraphs(words), plots_html([figure], number)))
     total = ("in all", 0, sum(line[2] for line in rating["memory"]))
     parts = [*rating["memory"], total]
     account = [(name, size(one) if one else "-", size(every)) for name, one, every in parts]
@@ -296,7 +301,7 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
         section(f"Memory by account: {rated}",
                 table_html(("for", "one expressway", "in all"), account)) if total[2] else "",
         section("The machine", table_html(("", ""), [
-            *((name.removesuffix("_bytes"), value) for name, value in machine.items()),
+            *((name.removesuffix("_bytes"), machine[name]) for name in MACHINE),
             ("workers", rating["workers"]), ("xstream", rating["version"])])),
     ]  # fmt: skip
-    write(path, document(f"Linear Road rating: {rated}", body, where, plots=bool(drawn)))
+    write(path, document(f"Linear Road rating: {rated}", body, _origin(rating), where))

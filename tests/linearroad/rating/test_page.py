@@ -10,6 +10,7 @@ import pytest
 from linearroad.rating.page import MOST_POINTS, write_page
 
 from tests.linearroad.describe.test_page import CHROMIUM, rendered
+from tests.report.figures import check_frame, drawn
 
 KINDS = {"toll notifications": 5, "accident alerts": 5, "balances": 5, "expenditures": 10,
          "travel times": 30}  # fmt: skip
@@ -75,7 +76,8 @@ def rating(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
         "history_is_shared": True,
         "validated": "right: all 28,053,192 answers by the rules of paper", "workers": 2,
         "machine": {"cpu": "AMD EPYC", "cores": 2, "memory_bytes": 25_200_000_000,
-                    "system": "Linux 6.1", "python": "3.11.7"},
+                    "system": "Linux 6.1", "python": "3.11.7",
+                    "date": "2026-02-03T04:05:06+00:00", "command": "xstream linearroad rate"},
         "version": "0.1.0",
         "memory": [["vehicles on the road", 9_000_000, 8_100_000_000],
                    ["accounts", 6_000_000, 5_400_000_000], ["the process", 0, 440_000_000]],
@@ -111,6 +113,14 @@ def test_the_verdict_stands_at_the_top_with_what_it_means(tmp_path: Path) -> Non
     assert "History is shared" in text
     assert "right: all 28,053,192 answers by the rules of paper" in text
     assert "A full stream of 180 minutes confirmed it" in text
+
+
+def test_the_page_says_how_it_was_made_and_labels_every_axis(tmp_path: Path) -> None:
+    timelines = [timeline(each, 60) if each["wall_s"] else [] for each in SEARCH]
+    page = page_of(tmp_path, rating(*SEARCH), *timelines)
+    made = "2026-02-03 at 04:05 UTC by <code>xstream linearroad rate</code>"
+    check_frame(page, "AMD EPYC, 2 cores, Python 3.11.7, xstream 0.1.0", made)
+    assert len(drawn(page)) == 7
 
 
 def test_every_step_is_in_the_table_with_its_worst_response_times(tmp_path: Path) -> None:
