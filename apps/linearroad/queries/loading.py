@@ -12,17 +12,17 @@ import pyarrow.parquet as pq
 from numba import njit
 from numpy.typing import NDArray
 
-from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.queries.history import History
 from linearroad.queries.operators.requests import SUMS, TOLL_DAYS
-from linearroad.store import HistoryStore
+from linearroad.store import open_stores
 from xstream.errors import InputError
 
 __all__ = ["load_history"]
 
 TOLL_COLUMNS = ("vid", "day", "xway", "tolls")
 SEGMENT_COLUMNS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
+MOST = 2**31 - 1  # values of history are int32
 
 
 def load_history(
@@ -32,13 +32,7 @@ def load_history(
     known = History()
     if directory is not None:
         manifest = read_manifest(directory)
-        folder = Layout(directory).store(0).parent
-        if not folder.is_dir():
-            raise InputError(f"{directory} has no history: generate it with --history")
-        store = HistoryStore(folder)
-        xways = range(int(manifest["parameters"]["expressways"]))
-        found = {xway: store.expressway(xway) for xway in xways}
-        known = History.of_stores({xway: s for xway, s in found.items() if s is not None})
+        known = History.of_stores(open_stores(directory, manifest))
     return History(
         known.tolls if tolls is None else _tolls(tolls),
         known.sums if segment_history is None else _sums(segment_history),
@@ -49,7 +43,7 @@ def load_history(
 def _columns(path: Path, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
     try:
         if path.suffix == ".parquet":
-            table = pq.read_table(path)
+            table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
             table = table.rename_columns([name.lower() for name in table.column_names])
         else:
             options = pacsv.ReadOptions(column_names=list(names))
@@ -58,16 +52,34 @@ def _columns(path: Path, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
         missing = [name for name in names if name not in table.column_names]
         if missing:
             raise InputError(f"{path} has no column {missing[0]!r}")
-        return [table.column(name).to_numpy().astype(np.int64) for name in names]
+        return [_integers(path, name, table.column(name)) for name in names]
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _integers(path: Path, name: str, column: Any) -> NDArray[np.int64]:
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise InputError(f"{path}: column {name!r} is not all integers")
+    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return values
+
+
+def _check_ranges(path: Path, *ranges: tuple[str, NDArray[np.int64], int, int]) -> None:
+    for name, values, low, high in ranges:
+        outside = (values < low) | (values > high)
+        if outside.any():
+            raise InputError(
+                f"{path}: {name} is {low:,} to {high:,}, not {values[outside.argmax()]:,}"
+            )
 
 
 def _tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """By expressway: the VIDs, ascending, and their tolls by day."""
     vid, day, xway, spent = _columns(path, TOLL_COLUMNS)
-    if len(day) and not ((day >= 1) & (day <= TOLL_DAYS)).all():
-        raise InputError(f"{path}: Day is 1 to {TOLL_DAYS}")
+    _check_ranges(
+        path, ("VID", vid, -MOST, MOST), ("Day", day, 1, TOLL_DAYS), ("XWay", xway, -MOST, MOST),
+        ("Tolls", spent, -MOST, MOST),
+    )  # fmt: skip
     by_xway = {}
     for one in np.unique(xway):
         here = xway == one
@@ -90,19 +102,20 @@ def _add_sums(sums, day, minute, direction, seg, lav, cnt):  # type: ignore[no-u
 def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
     """By expressway: sums of Lav and Cnt and the number of days, by day of the week and minute."""
     day, minute, xway, direction, seg, lav, cnt, _ = _columns(path, SEGMENT_COLUMNS)
-    bounds: tuple[tuple[str, Any, int, int], ...] = (
-        ("Day", day, 1, 70),
-        ("Min", minute, 1, 1440),
-        ("Dir", direction, 0, 1),
-        ("Seg", seg, 0, 99),
-    )
-    for name, values, low, high in bounds:
-        if len(values) and not ((values >= low) & (values <= high)).all():
-            raise InputError(f"{path}: {name} is {low} to {high}")
+    _check_ranges(
+        path, ("Day", day, 1, 70), ("Min", minute, 1, 1440), ("XWay", xway, -MOST, MOST),
+        ("Dir", direction, 0, 1), ("Seg", seg, 0, 99), ("Lav", lav, -MOST, MOST),
+        ("Cnt", cnt, -MOST, MOST),
+    )  # fmt: skip
     by_xway = {}
     for one in np.unique(xway):
         here = xway == one
-        sums = np.zeros(SUMS, np.int32)
+        sums = np.zeros(SUMS, np.int64)
         _add_sums(sums, *(column[here] for column in (day, minute, direction, seg, lav, cnt)))
-        by_xway[int(one)] = sums
+        if max(sums.max(), -sums.min()) > MOST:
+            raise InputError(
+                f"{path}: sums of Lav or Cnt of a minute and segment of XWay {one} exceed "
+                f"{MOST:,}, the largest that history has room for"
+            )
+        by_xway[int(one)] = sums.astype(np.int32)
     return by_xway

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.layout import Layout
-from linearroad.manifest import read_manifest
+from linearroad.manifest import check_sizes, read_manifest
 from linearroad.queries.layout import INPUT_COLUMNS, REASONS
 from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.merge import merge_rows
@@ -259,6 +259,7 @@ def open_input(path: Path) -> list[RowReader]:
     if path.is_dir():
         manifest = read_manifest(path)
         form = manifest["parameters"]["format"]
+        check_sizes(path, manifest.get("traffic", []))
         layout = Layout(path)
         expressways = range(int(manifest["parameters"]["expressways"]))
         return [_reader(layout.traffic(xway, form)) for xway in expressways]

@@ -139,8 +139,6 @@ def checked_base(base: Path) -> Entry:
     manifest = read_manifest(base)
     if int(manifest["parameters"]["minutes"]) < 2:
         raise InputError(f"{base} is one minute, and a state is kept before the last ones")
-    if not manifest.get("complete"):
-        raise InputError(f"{base} is not complete: `generate` it to its end")
     if not history_bytes(base):
         raise InputError(f"{base} has no history: generate it with --history")
     return manifest

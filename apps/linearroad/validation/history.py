@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from linearroad.manifest import read_manifest
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
@@ -51,6 +52,7 @@ def find_history(
 
 
 def _generated(shop: Workshop, directory: Path, name: str) -> Frame:
+    read_manifest(directory)
     folder = directory / "history" / name
     if not any(folder.glob("xway=*/day-*.parquet")):
         raise InputError(f"{directory} has no history: generate it with --history")

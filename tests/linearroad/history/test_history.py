@@ -82,7 +82,7 @@ def test_a_toll_table_is_sorted_and_zero_where_there_is_no_row() -> None:
 @pytest.mark.spark
 def test_the_store_holds_the_sums_of_the_ten_days(with_history: Path) -> None:
     layout = Layout(with_history)
-    store = HistoryStore(with_history / "history" / "store")
+    store = HistoryStore(with_history)
     history = store.expressway(0)
     assert history is not None
     assert history.segment_sums.shape == SEGMENT_SUMS_SHAPE
@@ -110,7 +110,7 @@ def test_the_store_holds_the_sums_of_the_ten_days(with_history: Path) -> None:
 @pytest.mark.spark
 def test_the_store_knows_what_every_vehicle_paid(with_history: Path) -> None:
     layout = Layout(with_history)
-    store = HistoryStore(with_history / "history" / "store")
+    store = HistoryStore(with_history)
     paid = 0
     for day in (1, 33, 69):
         rows = read(layout.history("tolls", 0, day))
