@@ -2,7 +2,8 @@
 
 What is kept are the arrays of the kernels, by expressway; a copy begins with those of its original,
 its vehicles renumbered. A run that goes on gives the answers that it would have given without a
-break.
+break. `state.json` lists every file with its size and checksum and is written last. What is read is
+checked against it, and against what the kernels rely on (`invariants`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.files import whole
-from linearroad.manifest import read_json, read_manifest, write_json
+from linearroad.manifest import Entry, check_file, file_entry, read_json, read_manifest, write_json
 from linearroad.queries.copying import Copy
+from linearroad.queries.invariants import Limits, check_state
 from linearroad.queries.operators.copies import (
     shifted_accidents,
     shifted_accounts,
@@ -28,9 +30,10 @@ from xstream.errors import InputError
 
 __all__ = ["KeptState", "keep_state", "read_state"]
 
-VERSION = 2
+VERSION = 3
 META = "state.json"
 ACCOUNTS = "accounts"
+MOST_MINUTES = 2**31 // 60
 #: Kernels of each expressway that keep something; accounts are kept for all of them together.
 BY_EXPRESSWAY = ("vehicles", "accidents", "segment statistics", "tolls")
 
@@ -47,20 +50,43 @@ def keep_state(directory: Path, source: Path, run: xs.Run, expressways: int, min
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / META).unlink(missing_ok=True)
-        for xway in range(expressways):
-            for kernel in BY_EXPRESSWAY:
-                _write(directory, f"{kernel} {xway}", run.state(f"{kernel} {xway}"))
-        _write(directory, f"{ACCOUNTS} 0", run.state(f"{ACCOUNTS} 0"))
-        meta = {"version": VERSION, "minute": minute, "traffic": _traffic(source)}
+        files = [_write(directory, name, run.state(name)) for name in _names(expressways)]
+        meta = {"version": VERSION, "minute": minute, "traffic": _traffic(source), "files": files}
         write_json(directory / META, meta)
     except OSError as error:
         raise InputError(f"{directory} cannot be written: {error.strerror}") from error
 
 
-def _write(directory: Path, name: str, arrays: Arrays) -> None:
-    path = directory / f"{name.replace(' ', '-')}.npz"
+def _names(expressways: int) -> list[str]:
+    """The kernels whose state is kept."""
+    named = [f"{kernel} {xway}" for xway in range(expressways) for kernel in BY_EXPRESSWAY]
+    return [*named, f"{ACCOUNTS} 0"]
+
+
+def _path(directory: Path, name: str) -> Path:
+    return directory / f"{name.replace(' ', '-')}.npz"
+
+
+def _write(directory: Path, name: str, arrays: Arrays) -> Entry:
+    path = _path(directory, name)
     with whole(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file_entry(directory, path)
+
+
+def _read(path: Path) -> Arrays:
+    """The arrays of a file, which is not compressed: it takes no more memory than its length."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
+                raise InputError(f"{path} is compressed, which no kept state is")
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise InputError(f"{path} cannot be read: it holds something that is no array")
+    return arrays
 
 
 def _traffic(source: Path) -> dict[str, Any]:
@@ -72,15 +98,13 @@ def _traffic(source: Path) -> dict[str, Any]:
 class KeptState(Mapping[str, xs.KernelState]):
     """What each kernel of some copies begins with, worked out when it is asked for."""
 
-    def __init__(self, directory: Path, minute: int, expressways: int) -> None:
-        self.minute, self._directory, self._base = minute, directory, expressways
+    def __init__(self, minute: int, expressways: int, originals: dict[str, Arrays]) -> None:
+        self.minute, self._base, self._originals = minute, expressways, originals
         self._names: dict[str, tuple[str, Copy]] = {}
-        self._read: dict[str, Arrays] = {}
 
     def of_copies(self, copies: list[Copy]) -> KeptState:
         """The state for the engine that works on these copies; what was read is shared."""
-        found = KeptState(self._directory, self.minute, self._base)
-        found._read = self._read
+        found = KeptState(self.minute, self._base, self._originals)
         for copy in copies:
             found._names[f"{ACCOUNTS} {copy.xway_by}"] = f"{ACCOUNTS} 0", copy
             for kernel in BY_EXPRESSWAY:
@@ -90,19 +114,9 @@ class KeptState(Mapping[str, xs.KernelState]):
 
     def __getitem__(self, name: str) -> xs.KernelState:
         original, copy = self._names[name]
-        arrays = self._original(original)
+        arrays = self._originals[original]
         shifted = _SHIFTED.get(original.rpartition(" ")[0])
         return shifted(arrays, copy.vid_by, copy.xway_by) if shifted else arrays
-
-    def _original(self, name: str) -> Arrays:
-        if name not in self._read:
-            path = self._directory / f"{name.replace(' ', '-')}.npz"
-            try:
-                with np.load(path, allow_pickle=False) as file:
-                    self._read[name] = {key: file[key] for key in file.files}
-            except (OSError, ValueError, zipfile.BadZipFile) as error:
-                raise InputError(f"{path} cannot be read: {error}") from error
-        return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -112,7 +126,7 @@ class KeptState(Mapping[str, xs.KernelState]):
 
 
 def read_state(directory: Path, source: Path) -> KeptState:
-    """A state that `keep_state` wrote of this traffic."""
+    """A state that `keep_state` wrote of this traffic; all of it is read and checked."""
     if not (directory / META).is_file():
         raise InputError(f"{directory} holds no state: `run --keep-state` writes one")
     meta = read_json(directory / META)
@@ -120,8 +134,31 @@ def read_state(directory: Path, source: Path) -> KeptState:
         raise InputError(
             f"{directory} is a state of version {meta.get('version')}, not {VERSION}: keep it anew"
         )
-    if meta.get("traffic") != _traffic(source):
+    traffic = _traffic(source)
+    if meta.get("traffic") != traffic:
         raise InputError(f"{directory} is the state of other traffic than {source}")
-    return KeptState(
-        directory, int(meta["minute"]), int(meta["traffic"]["parameters"]["expressways"])
-    )
+    minute, last = meta.get("minute"), traffic["parameters"].get("minutes", MOST_MINUTES)
+    if type(minute) is not int or not 0 <= minute <= last:
+        raise InputError(f"{directory / META}: minute is 0 to {last:,}, not {minute!r}")
+    expressways = int(traffic["parameters"]["expressways"])
+    limits = Limits(minute, int(traffic["totals"]["vehicles"]), expressways)
+    return KeptState(minute, expressways, _originals(directory, meta, limits))
+
+
+def _originals(directory: Path, meta: Entry, limits: Limits) -> dict[str, Arrays]:
+    """The arrays of all kernels, or a sentence about the first that is not what it must be."""
+    files = meta.get("files")
+    entries = {
+        entry.get("file"): entry
+        for entry in (files if isinstance(files, list) else [])
+        if isinstance(entry, dict)
+    }
+    found = {}
+    for name in _names(limits.expressways):
+        path = _path(directory, name)
+        check_file(path, entries.get(path.name), str(directory / META))
+        found[name] = _read(path)
+        wrong = check_state(name.rpartition(" ")[0], found[name], limits)
+        if wrong is not None:
+            raise InputError(f"{path} is no state that a run can go on from: {wrong}")
+    return found
