@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,6 +137,16 @@ def test_plots_with_nothing_to_show_are_left_out() -> None:
     page = document("t", [html], MACHINE)
     assert "empty" not in page.split("</script></head>")[1]
     assert plots_html([nothing]) == ""
+
+
+@pytest.mark.parametrize("draw", [plots.bars, plots.lines])
+def test_confidence_intervals_of_rates_end_at_zero(draw: Callable[..., Any]) -> None:
+    points = [("a", 10.0, 4.0), ("b", 3.0, 5.0), ("c", 0.0, 1.0), ("d", -2.0, 1.0)]
+    (trace,) = draw("rates", "x", "samples/s", {"ours": points}).data
+    assert list(trace.error_y.array) == [4.0, 5.0, 1.0, 1.0]
+    assert [y - low for y, low in zip(trace.y, trace.error_y.arrayminus, strict=True)] == [
+        6.0, 0.0, 0.0, -3.0,
+    ]  # fmt: skip
 
 
 def test_a_page_appears_whole(tmp_path: Path) -> None:

@@ -37,9 +37,14 @@ def with_legend_room(figure: Any) -> Any:
 
 
 def _whiskers(points: Series) -> dict[str, Any] | None:
+    """Confidence intervals; those of what cannot be negative, a rate or a time, end at zero."""
     if not any(point[2] for point in points):
         return None
-    return {"type": "data", "array": [point[2] for point in points], "thickness": 1.2}
+    halves = [point[2] for point in points]
+    below = [min(half, y) if y >= 0 else half for _, y, half in points]
+    return {
+        "type": "data", "symmetric": False, "array": halves, "arrayminus": below, "thickness": 1.2
+    }  # fmt: skip
 
 
 def lines(

@@ -16,18 +16,21 @@ from linearroad.files import whole
 
 __all__ = ["PAPER", "rows_beside_paper", "write_page"]
 
-# Three hours of one expressway as the papers report them (docs/linear-road-rules.md, section 6).
+NOT_GIVEN = "not given"
+# Three hours of one expressway as the paper of 2004 reports them: sections 4.3.1 and, for vehicles,
+# 3.2.3. Travel-time requests follow from section 3.1.1: 40 % of the requests that 1 % of the
+# position reports bring along.
 PAPER = {
-    "position reports": "about 12,000,000",
-    "vehicles": "about 150,000",
-    "reports/s, first minute": "about 15",
-    "reports/s, last minute": "about 1,700",
-    "toll notifications": "2,000,000 to 4,500,000",
-    "tolls above zero": "a good share",
+    "position reports": "roughly 12,000,000",
+    "vehicles": "approximately 150,000",
+    "reports/s, first minute": NOT_GIVEN,
+    "reports/s, last minute": NOT_GIVEN,
+    "toll notifications": "roughly 2,000,000",
+    "tolls above zero": NOT_GIVEN,
     "accident alerts": "28,000",
     "balance requests": "60,000",
     "expenditure requests": "12,000",
-    "travel-time requests": "48,000",
+    "travel-time requests": "48,000 by its shares",
 }
 CELL_MILES = CELL_FT / 5280
 ZOOM_BEHIND_MILES, ZOOM_AHEAD_MILES = 12.0, 3.0

@@ -27,9 +27,9 @@ class Late:
     delay_s: float
 
     def sentence(self) -> str:
-        """In words."""
+        """In words; delays are counted by the millisecond, so three digits show what is late."""
         return (
-            f"second {self.second:,}: {TYPES[self.kind]} took {self.delay_s:.1f} stream seconds, "
+            f"second {self.second:,}: {TYPES[self.kind]} took {self.delay_s:.3f} stream seconds, "
             f"and {LIMITS_S[self.kind]} are allowed"
         )
 

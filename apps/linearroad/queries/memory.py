@@ -112,11 +112,12 @@ def available_bytes() -> int:
         return free
 
 
-def too_much(expressways: int, needed: float, free: float) -> InputError:
+def too_much(expressways: int, needed: float, free: float, what: str = "are free") -> InputError:
     """What is said of a run that would not fit, with the figure that it would need."""
+    digits = 1 if needed - free >= 0.1 * GIB else 3  # so that the figures differ
     return InputError(
-        f"{expressways:,} expressways need about {needed / GIB:.1f} GiB of memory, and "
-        f"{free / GIB:.1f} GiB are free"
+        f"{expressways:,} expressways need about {needed / GIB:.{digits}f} GiB of memory, and "
+        f"{free / GIB:.{digits}f} GiB {what}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from xstream.console import check_output_directory, within
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["rate_command"]
 
 GIB = 2**30
+MOST = 10**9  # expressways, more than any memory has room for
 
 
 def rate_command(
@@ -27,17 +29,31 @@ def rate_command(
     out: Annotated[Path, typer.Option(help="Directory for the rating and its runs.")] = Path(
         "rating"
     ),
-    first: Annotated[int | None, typer.Option("--from", help="The first L that is tried.")] = None,
-    last: Annotated[
-        int | None, typer.Option("--to", help="The largest L; as memory allows if not given.")
+    first: Annotated[
+        int | None,
+        typer.Option("--from", help="The first L that is tried.", callback=within(1, MOST)),
     ] = None,
-    speed: Annotated[float, typer.Option(help="How many times faster than the clock.")] = 10.0,
-    workers: Annotated[int, typer.Option(help="Engines, each on a core of its own.")] = 2,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            "--to", help="The largest L; as memory allows if not given.", callback=within(1, MOST)
+        ),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(help="How many times faster than the clock.", callback=within(0.01, 1e9)),
+    ] = 10.0,
+    workers: Annotated[
+        int, typer.Option(help="Engines, each on a core of its own.", callback=within(1, 1024))
+    ] = 2,
     quick: Annotated[
         bool, typer.Option("--quick", help="By probe runs alone: quarter of an hour.")
     ] = False,
     explain: Annotated[
-        int | None, typer.Option(help="Only say what so many expressways take of memory.")
+        int | None,
+        typer.Option(
+            help="Only say what so many expressways take of memory.", callback=within(1, MOST)
+        ),
     ] = None,
     validated: Annotated[
         Path | None,
@@ -52,8 +68,7 @@ def rate_command(
     if explain is not None:
         _show_account(*explained(base, explain), json)
         return
-    if workers < 1:
-        raise InputError(f"--workers is a positive number, not {workers}")
+    check_output_directory(out)
     options = RatingOptions(base, out, first, last, speed, workers, quick, validated)
     try:
         rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
@@ -82,7 +97,7 @@ def _show(rating: Rating, page: Path) -> None:
     cores = os.cpu_count() or 1
     for step in rating.steps:
         worst = [
-            f"{step.response_s[name]['worst']:.2f}" if name in step.response_s else "-"
+            f"{step.response_s[name]['worst']:.3f}" if name in step.response_s else "-"
             for name in names
         ]
         busy = step.cpu_s / step.wall_s / cores if step.wall_s else 0.0
@@ -132,7 +147,7 @@ def _show_account(account: Account, most: int, as_json: bool) -> None:
             f"  {name:<46}{each / 2**10:>10,.0f} KiB an expressway{total / GIB:>8.2f} GiB{share}"
         )
     typer.echo(f"  {'in all':<46}{'':>28}{account.total / GIB:>8.2f} GiB")
-    verb = "fits" if account.total <= free else "does NOT fit"
+    verb = "fits" if account.expressways <= most else "does NOT fit"
     typer.echo(f"{free / GIB:.2f} GiB are free: it {verb}; the largest that does is {most:,}")
 
 

@@ -91,7 +91,7 @@ def _verdict(rating: Rating) -> str:
     tiles = [
         (f"{rating['expressways']:,}", f"expressways{word}"),
         (f"{rating['speed']:g} ×", "the pace: the headroom"),
-        (f"{_worst(step, STRICT) or 0:.3g} s", f"slowest toll, alert or balance, of {STRICT_S} s"),
+        (f"{_worst(step, STRICT) or 0:.3f} s", f"slowest toll, alert or balance, of {STRICT_S} s"),
         (f"{step['reports_per_second'] / 1e6:,.2f} M", "reports a second"),
         (size(step["peak_memory_bytes"]), f"of {size(machine['memory_bytes'])} memory"),
         (f"{_share(step['cpu_s'], step['wall_s'], rating):.0%}", f"of {machine['cores']} cores"),
@@ -107,7 +107,8 @@ def _meaning(rating: Rating) -> str:
     copies = rated - base["expressways"]
     told = [
         "L is the number of expressways whose cars this one machine answers at once: every toll, "
-        "alert, balance, expenditure and travel time, right and within its limit.",
+        "alert, balance, expenditure and travel time, "
+        + ("right and within its limit." if rating["validated"] else "within its limit."),
         "The stream ran at the benchmark's own pace." if speed == 1 else
         f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds: "
         f"what passes has {speed:g} times the headroom, and is never quoted as a larger L.",

@@ -74,7 +74,10 @@ class Rating:
             what = "no L has passed"
         else:
             pace = "" if speed == 1 else f" at {speed:g} times the pace"
-            what = f"L = {self.expressways:,}{pace}: every answer right and in time"
+            right = "right and in time"
+            if self.verdict is None:  # copies were compared, and the originals with nothing
+                right = "in time, the copies' equal to the originals', which were not validated"
+            what = f"L = {self.expressways:,}{pace}: every answer {right}"
         if self.interrupted:
             return f"interrupted: {what} so far"
         minutes = int(self.manifest["parameters"]["minutes"])
@@ -189,7 +192,8 @@ def rate(options: RatingOptions, say: Say) -> Rating:
 def _range(options: RatingOptions, originals: int) -> Range:
     account, most = explain(options.base, originals)
     if options.last is None and most < originals:
-        raise too_much(originals, account.total, available_bytes())
+        usable = MOST_MEMORY * available_bytes()
+        raise too_much(originals, account.total, usable, "of those that are free may be used")
     last = options.last if options.last is not None else most
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--to", last), ("--from", first)):
@@ -197,7 +201,7 @@ def _range(options: RatingOptions, originals: int) -> Range:
             raise InputError(f"{name} is {originals} expressways or more, not {value}")
     if first > last:
         raise InputError(f"--from {first} is more than --to {last}")
-    if options.speed <= 0:
+    if not 0 < options.speed < float("inf"):
         raise InputError(f"--speed is a positive number, not {options.speed:g}")
     known_to = QUICK_KNOWN_TO if options.quick else KNOWN_TO
     return Range(originals, first, last // originals * originals, known_to)

@@ -68,7 +68,7 @@ class Step:
         if not self.passed:
             return f"{what}: did not pass: {self.why}"
         return (
-            f"{what}: passed, worst {self.worst_s:.2f} s, {self.peak_memory_bytes / 2**30:.1f} GiB,"
+            f"{what}: passed, worst {self.worst_s:.3f} s, {self.peak_memory_bytes / 2**30:.1f} GiB,"
             f" {self.reports_per_second / 1e6:.1f} million reports/s"
         )
 

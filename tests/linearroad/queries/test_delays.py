@@ -47,6 +47,18 @@ def test_delays_are_those_of_a_sorted_list(noted: list, one_by_one: bool) -> Non
     assert delays.worst[1] == max(d for _, _, d, _ in noted) / 1000
 
 
+@pytest.mark.parametrize("delay_ms", [5001, 5004, 5049, 12_345])
+def test_a_late_answer_is_said_to_have_taken_more_than_is_allowed(delay_ms: int) -> None:
+    delays = Delays()
+    delays.note_many(2, 7, delay_ms, 1)
+    assert delays.first_late is not None
+    said = delays.first_late.sentence()
+    assert said == (
+        f"second 7: balances took {delay_ms / 1000:.3f} stream seconds, and 5 are allowed"
+    )
+    assert float(said.split(" took ")[1].split()[0]) > 5
+
+
 def timeline(stalled: dict[str, float]) -> list[dict[str, float]]:
     """Ten seconds at speed 4, something in the sixth of them."""
     rows = []

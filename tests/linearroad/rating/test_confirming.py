@@ -31,12 +31,15 @@ def rated(
         step.why = "" if step.passed else "second 7: too late"
         return []
 
+    def validate(rating: Rating, *_: Any) -> None:
+        rating.verdict = None if rating.options.quick else "right: all answers"
+
     account = SimpleNamespace(total=1.0, lines=())
     originals = Originals(np.zeros((10, 180, 5, 4), np.uint64), out, 170)
     for name, value in {
         "checked_base": lambda base: MANIFEST,
         "prepare": lambda *_: originals,
-        "_validate": lambda *_: None,
+        "_validate": validate,
         "explain": lambda base, expressways: (account, 4000),
         "account_of": lambda *_: account,
         "history_bytes": lambda base: 0,
@@ -54,6 +57,18 @@ def test_a_full_stream_confirms_what_probes_found(
     assert (found.expressways, found.confirmed) == (1000, True)
     assert [(s.kind, s.expressways) for s in found.steps][-1] == ("full", 1000)
     assert found.sentence() == "L = 1,000 at 10 times the pace: every answer right and in time"
+
+
+def test_a_quick_rating_claims_nothing_that_was_not_validated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = rated(monkeypatch, tmp_path, lambda step: step.expressways <= 1000, quick=True)
+    assert found.verdict is None
+    assert "right" not in found.sentence()
+    assert found.sentence().endswith(
+        "L = 1,000 at 10 times the pace: every answer in time, the copies' equal to the "
+        "originals', which were not validated"
+    )
 
 
 def test_less_is_tried_where_a_full_stream_does_not_pass(
