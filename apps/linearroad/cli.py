@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from linearroad.demo import demo_command
-from linearroad.queries.command import run_command
+from linearroad.queries.command import RunCommand, run_command
 from linearroad.rating.command import rate_command
 from linearroad.validation.command import validate_command
 
@@ -109,7 +109,7 @@ def describe(
     typer.echo(f"pictures: {page}")
 
 
-app.command("run")(run_command)
+app.command("run", cls=RunCommand)(run_command)
 app.command("validate")(validate_command)
 app.command("rate")(rate_command)
 app.command("demo")(demo_command)

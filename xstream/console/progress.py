@@ -99,6 +99,13 @@ class Progress:
         else:
             print(self.text(now - self._phase_began), file=self._stream, flush=True)
 
+    def say(self, sentence: str) -> None:
+        """Print a sentence of its own, above the bar where there is one."""
+        if self._bar is not None:
+            self._bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(sentence, file=self._stream, flush=True)
+
     def text(self, elapsed_s: float) -> str:
         """The plain line."""
         parts = [f"{self._counted()}"]

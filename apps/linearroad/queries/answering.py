@@ -35,6 +35,9 @@ class RunResult:
     wall_seconds: float = 0.0
     stream_seconds: int = 0
     interrupted: bool = False
+    interrupted_by_user: bool = False
+    #: What is worth a look before the answers are trusted, in words.
+    warnings: list[str] = field(default_factory=list)
     response_s: dict[str, dict[str, float]] = field(default_factory=dict)
     #: By expressway, minute and kind of answer, as the original's would be; None: not asked for.
     digests: Digests | None = None
@@ -49,6 +52,19 @@ class RunResult:
     longest: str | None = None
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
+    #: How long until the next rows come, while it runs.
+    idle_s: float = 0.0
+
+    def interruption(self) -> str:
+        """What has been kept of a run that was interrupted, in words."""
+        if self.digests is not None:
+            return (
+                f"about stream second {self.stream_seconds:,} had been reached, and the digests "
+                "are those of some expressways up to an earlier one"
+            )
+        if not sum(self.answers.values()) or self.stream_seconds < 0:
+            return "no stream second has been answered completely"
+        return f"answers are complete up to stream second {self.stream_seconds:,}"
 
     @property
     def reports_per_second(self) -> float:
@@ -64,7 +80,7 @@ class AnswerSink:
         self.result = RunResult()
         self.delays = Delays()
         self._telling = threading.Lock()
-        self._whole_s = 0  # up to this second, all answers have been written
+        self._whole_s = -1  # up to this second, all answers have been written
 
     def end(self, columns: xs.Stream) -> None:
         """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
@@ -98,7 +114,7 @@ class AnswerSink:
     def end_run(self, cut: bool) -> None:
         """No more answers come; `cut`: the engine was ended with answers on their way."""
         if cut:
-            self.result.stream_seconds = max(self._whole_s, 0)
+            self.result.stream_seconds = self._whole_s
 
     def take_told(self, second: int, told: NDArray[np.int64]) -> None:
         """So many answers of each kind up to a second, which are not kept; from any thread."""

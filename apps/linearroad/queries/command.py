@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json as json_module
-import signal
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from xstream.errors import InputError
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from linearroad.queries.run import RunResult
 
-__all__ = ["run_command"]
+__all__ = ["RunCommand", "run_command"]
 
 
 def _speed(text: str) -> float | None:
@@ -28,16 +26,27 @@ def _speed(text: str) -> float | None:
         speed = float(text)
     except ValueError:
         speed = 0.0
-    if not 0 < speed < float("inf"):
+    if not speed > 0:
         raise InputError(f"--speed is max or a positive number, not {text!r}")
     return speed
 
 
+class RunCommand(typer.core.TyperCommand):
+    """`--input` and `--out` are required, unless only the plan is wanted."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options."""
+        for param in self.params:
+            if param.name in ("input", "out"):
+                param.required = "--plan" not in args
+        return super().parse_args(ctx, args)
+
+
 def run_command(
     input: Annotated[
-        Path | None, typer.Option(help="Flat file (.gz, .zst, .xz), Parquet, or a directory.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the answers.")] = None,
+        Path, typer.Option(help="Flat file (.gz, .zst, .xz), Parquet, or a directory.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for the answers.")],
     tolls: Annotated[Path | None, typer.Option(help="TollHistory, flat or Parquet.")] = None,
     segment_history: Annotated[
         Path | None, typer.Option(help="SegmentHistory, flat or Parquet.")
@@ -67,6 +76,9 @@ def run_command(
     stop_when_late: Annotated[
         bool, typer.Option("--stop-when-late", help="End when an answer comes after its limit.")
     ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Accept an input without any usable row.")
+    ] = False,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
     memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
@@ -74,93 +86,32 @@ def run_command(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run the Linear Road queries over an input; answers, rejects and a summary go to --out."""
+    from linearroad.queries.live import Live
     from linearroad.queries.loading import load_history
+    from linearroad.queries.reading import length_s
     from linearroad.queries.run import RunOptions, run
     from linearroad.queries.run import plan as query_plan
 
     if plan:
         typer.echo(query_plan(rules).to_dot())
         return
-    if input is None or out is None:
-        raise InputError("--input and --out are needed")
     options = RunOptions(
         rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers,
-        keep_state, from_state, stop_when_late,
+        keep_state, from_state, stop_when_late, allow_empty,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
-    live = _Live(options.speed is not None) if not json else None
-    result = run(input, out, known, options, live)
-    if live is not None:
-        live.end()
+    with Live(options.speed is not None, length_s(input, minutes)) as live:
+        result = run(input, out, known, options, live if not json else None)
+    for warning in result.warnings:
+        typer.echo(f"WARNING: {warning}", err=True)
     if json:
         typer.echo(json_module.dumps(json_module.loads((out / "summary.json").read_text())))
     else:
         _print_summary(result, out, options.speed)
+    if result.interrupted_by_user:
+        raise KeyboardInterrupt(f"{result.interruption()}, in {out}")
     if result.copies_differ or (stop_when_late and result.first_late):
         raise typer.Exit(1)
-    if result.interrupted:
-        raise typer.Exit(128 + signal.SIGINT)
-
-
-class _Live:
-    """Stream time, lag, reports a second and memory, while it runs: one line on a terminal.
-
-    When a paced run falls behind, or its first answers are late, it says so at once.
-    """
-
-    PLAIN_EVERY_S = 10.0
-    BEHIND_S = 1.0  # stream seconds
-
-    def __init__(self, paced: bool) -> None:
-        import psutil
-
-        self._terminal = sys.stderr.isatty()
-        self._process = psutil.Process()
-        self._shown = self._warned = time.perf_counter()
-        self._rows = 0
-        self._paced, self._behind, self._late = paced, False, False
-
-    def __call__(self, result: RunResult) -> None:
-        """Show where the run is."""
-        now = time.perf_counter()
-        if self._paced:
-            self._warn(result, now)
-        if now - self._shown < (0.2 if self._terminal else self.PLAIN_EVERY_S):
-            return
-        rate = (result.rows - self._rows) / (now - self._shown)
-        self._shown, self._rows = now, result.rows
-        memory = self._process.memory_info().rss / 2**20
-        line = (
-            f"second {result.stream_seconds:,}, lag {result.lag_s:.1f} s, {rate:,.0f} rows/s, "
-            f"{sum(result.answers.values()):,} answers, {memory:,.0f} MiB"
-        )
-        if self._terminal:
-            typer.echo(f"\r{line}\033[K", nl=False, err=True)
-        else:
-            typer.echo(line, err=True)
-
-    def _warn(self, result: RunResult, now: float) -> None:
-        if result.first_late is not None and not self._late:
-            self._late = True
-            self._say(f"too late: {result.first_late}")
-        behind = result.lag_s > self.BEHIND_S
-        if behind and (not self._behind or now - self._warned > self.PLAIN_EVERY_S):
-            self._warned = now
-            self._say(
-                f"falling behind: second {result.stream_seconds:,} is {result.lag_s:.1f} stream "
-                "seconds late"
-            )
-        elif self._behind and not behind:
-            self._say(f"caught up at second {result.stream_seconds:,}")
-        self._behind = behind
-
-    def _say(self, sentence: str) -> None:
-        typer.echo(f"\r{sentence}\033[K" if self._terminal else sentence, err=True)
-
-    def end(self) -> None:
-        """The line has been left."""
-        if self._terminal:
-            typer.echo("\r\033[K", nl=False, err=True)
 
 
 def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
@@ -196,12 +147,8 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         console.print(f"too late: {result.first_late}", soft_wrap=True)
     if result.digests is not None and len(result.digests) > 1 and not result.interrupted:
         _print_agreement(console, result, len(result.digests))
-    if result.interrupted and result.digests is not None:
-        console.print(f"interrupted at about stream second {result.stream_seconds:,}")
-    elif result.interrupted:
-        console.print(
-            f"interrupted: answers are complete up to stream second {result.stream_seconds:,}"
-        )
+    if result.interrupted and not result.interrupted_by_user:
+        console.print(f"ended early: {result.interruption()}", soft_wrap=True)
     kept = "digests of the answers" if result.digests is not None else "answers"
     console.print(f"{kept} in {out}", soft_wrap=True)
 

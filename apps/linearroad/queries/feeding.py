@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
+from linearroad.queries.interrupts import Stop
 from linearroad.queries.layout import REASONS
 from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import FILE_SHIFT, Chunk, Reject, RowReader, merged
@@ -21,6 +22,7 @@ __all__ = ["Backlog", "Clock", "Convoy", "RowFeed", "raw_rows"]
 
 FOR_EVER = 2**40
 SLACK_S = 60  # of the stream, that feeds may be apart at full speed
+LOOK_EVERY_S = 0.2  # while the next rows are waited for: the run shows where it is
 
 
 class Clock:
@@ -33,7 +35,8 @@ class Clock:
     def __init__(self, speed: float | None, begin_s: int = 0, engines: int = 1) -> None:
         self.speed = speed
         self.begin_s = begin_s  # the second of the stream that it starts with
-        self.stop = threading.Event()
+        self.stop = Stop()
+        self.cut = threading.Event()  # what is on its way is left there
         self._ready = threading.Barrier(engines, self._begin)
         self._began: float | None = None
 
@@ -54,14 +57,15 @@ class Clock:
         """Since the start."""
         return 0.0 if self._began is None else time.perf_counter() - self._began
 
-    def wait_for(self, second: int) -> float:
-        """Wait for a second of the stream; how late it is, in stream seconds."""
+    def due_in_s(self, second: int) -> float:
+        """How long until a second of the stream; negative if it is late."""
         if self.speed is None:
             return 0.0
-        late = self.wall_seconds() - (second - self.begin_s) / self.speed
-        if late < 0:
-            self.stop.wait(-late)
-        return late * self.speed
+        return (second - self.begin_s) / self.speed - self.wall_seconds()
+
+    def lag_s(self, second: int) -> float:
+        """How late a second is, in stream seconds."""
+        return max(-self.due_in_s(second) * (self.speed or 0.0), 0.0)
 
     def emit_ms(self, second: int) -> int:
         """When the answers of a second leave the engine, in stream milliseconds."""
@@ -80,6 +84,7 @@ class Convoy:
     def __init__(self, clock: Clock) -> None:
         self.slack_s = SLACK_S if clock.speed is None else 0
         self._clock, self._started = clock, False
+        self.idle_s = 0.0  # how long until the next rows of all its feeds
         self._due: list[int] = []
         self._told: list[int] = []
 
@@ -144,7 +149,7 @@ class Backlog:
         finally:
             self._wanted = False
 
-    def wait(self, stop: threading.Event) -> None:
+    def wait(self, stop: Stop) -> None:
         """Until there is room, or need."""
         with self._changed:
             while self._batches > self.MOST and not self._wanted and not stop.is_set():
@@ -192,8 +197,8 @@ class RowFeed:
                     self.on_nothing_until(second - 1)
             while not self.convoy.may_go(self.place, second):
                 yield nothing
-            if second < self.limit:
-                self._wait(second)
+            while second < self.limit and not self._is_time(second):
+                yield nothing
             if self.clock.stop.is_set():
                 self.convoy.leave(self.place)
                 return
@@ -210,11 +215,19 @@ class RowFeed:
         if self.on_nothing_until is not None:  # others may have more, and need not wait for this
             self.on_nothing_until(FOR_EVER)
 
-    def _wait(self, second: int) -> None:
-        """Until it is time; falling behind is measured, never hidden."""
-        self.backlog.wait(self.clock.stop)
-        self.lag_s = max(self.clock.wait_for(second), 0.0)
+    def _is_time(self, second: int) -> bool:
+        """Wait a little; whether it is time now. Falling behind is measured, never hidden."""
+        stop = self.clock.stop
+        self.backlog.wait(stop)
+        self.lag_s = self.clock.lag_s(second)
         self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
+        self.convoy.idle_s = max(self.clock.due_in_s(second), 0.0)
+        if self.convoy.idle_s > LOOK_EVERY_S:
+            stop.wait(LOOK_EVERY_S)
+            return stop.is_set()
+        stop.wait(self.convoy.idle_s)
+        self.convoy.idle_s = 0.0
+        return True
 
     def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
         for reader in self.readers:

@@ -23,7 +23,7 @@ from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, parse
 from xstream.errors import InputError
 
-__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "merged", "open_input"]
+__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "length_s", "merged", "open_input"]
 
 ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
 BYTES = 1 << 21
@@ -266,6 +266,14 @@ def open_input(path: Path) -> list[RowReader]:
     if not path.exists():
         raise InputError(f"{path} does not exist")
     return [_reader(path)]
+
+
+def length_s(path: Path, minutes: int | None) -> int | None:
+    """How many seconds a stream has, if that is known before it is read."""
+    known = [] if minutes is None else [60 * minutes]
+    if path.is_dir() and (length := read_manifest(path)["parameters"].get("minutes")) is not None:
+        known.append(60 * int(length))
+    return min(known, default=None)
 
 
 def _reader(path: Path) -> RowReader:

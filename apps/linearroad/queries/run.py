@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,7 +17,9 @@ from linearroad.queries.comparing import differences, write_digests
 from linearroad.queries.copying import ORIGINAL, Copy, copies_of
 from linearroad.queries.digesting import DigestingWorker
 from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
+from linearroad.queries.folder import result_folder
 from linearroad.queries.history import History
+from linearroad.queries.interrupts import interruptible
 from linearroad.queries.keeping import keep_state, read_state
 from linearroad.queries.memory import check_memory
 from linearroad.queries.network import RAW, RULES, build
@@ -34,6 +34,9 @@ from linearroad.queries.writing import FORMATS, RejectWriter, answer_writer
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
 LOOK_EVERY_S = 0.05  # at workers that need nothing of this thread
+#: Slower, and a stream takes years; faster, and the time at which answers leave means nothing.
+SLOWEST, FASTEST = 0.001, 1e6
+MOST_MINUTES = 2**31 // 60
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -75,47 +78,65 @@ def run(
     if options.keep_state is not None:
         read_manifest(source)  # only generated traffic can be gone on with
     workers = _workers(options, len(copies), files)
+    begin_s = 60 * kept.minute if kept is not None else 0
+    clock = Clock(options.speed, begin_s, workers)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        for earlier in ("output.csv", "output.parquet", "digests.parquet", "summary.json"):
-            (out / earlier).unlink(missing_ok=True)  # of a run that this one replaces
-        rejects = RejectWriter(out / "rejects.csv", files > 1)
-        begin_s = 60 * kept.minute if kept is not None else 0
-        clock = Clock(options.speed, begin_s, workers)
-        with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
-            taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
-            look = _Look(taker, timeline, progress, options.stop_when_late)
-            if options.answers == "digest":
-                shares = _divide(source, copies, workers, rejects, clock, options)
-                engines = [
-                    DigestingWorker(
-                        share.feeds, share.copies, history, options, taker.take_told,
-                        None if kept is None else kept.of_copies(share.copies),
-                    )
-                    for share in shares
-                ]  # fmt: skip
-                _digest(engines, taker, look)
-                _keep(source, out, engines, taker.result, options)
-            elif options.rules != "paper" or files == len(copies) == 1:
-                feed = _feed(open_input(source), rejects, clock, options)
-                _answer_whole(feed, history, taker, look, options)
-            else:
-                shares = _divide(source, copies, workers, rejects, clock, options)
-                _answer(
-                    [HandingWorker(s.feeds, s.copies, history, options) for s in shares],
-                    taker, look, options,
-                )  # fmt: skip
-        taker.result.rejects = dict(sorted(rejects.by_reason.items()))
-        if options.speed is not None:
-            rows = read_timeline(out / "timeline.csv")
-            second, delay_s = taker.delays.worst
-            taker.result.longest = attributed(rows, second, delay_s) if second >= 0 else None
-        write_summary(
-            out / "summary.json", taker.result, options, workers, files, clock.begin_s
-        )  # fmt: skip
-        return taker.result
+        with result_folder(out, source):
+            rejects = RejectWriter(out / "rejects.csv", files > 1)
+            with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
+                taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
+                look = _Look(taker, timeline, progress, options.stop_when_late)
+                if options.answers == "digest":
+                    shares = _divide(source, copies, workers, rejects, clock, options)
+                    engines = [
+                        DigestingWorker(
+                            share.feeds, share.copies, history, options, taker.take_told,
+                            None if kept is None else kept.of_copies(share.copies),
+                        )
+                        for share in shares
+                    ]  # fmt: skip
+                    _digest(engines, taker, look)
+                    _keep(source, out, engines, taker.result, options)
+                elif options.rules != "paper" or files == len(copies) == 1:
+                    feed = _feed(open_input(source), rejects, clock, options)
+                    _answer_whole(feed, history, taker, look, options)
+                else:
+                    shares = _divide(source, copies, workers, rejects, clock, options)
+                    _answer(
+                        [HandingWorker(s.feeds, s.copies, history, options) for s in shares],
+                        taker, look, options,
+                    )  # fmt: skip
+            result = taker.result
+            _conclude(result, source, out, rejects, options)
+            if options.speed is not None:
+                rows = read_timeline(out / "timeline.csv")
+                second, delay_s = taker.delays.worst
+                result.longest = attributed(rows, second, delay_s) if second >= 0 else None
+            write_summary(out / "summary.json", result, options, workers, files, begin_s)
+            return result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _conclude(
+    result: RunResult, source: Path, out: Path, rejects: RejectWriter, options: RunOptions
+) -> None:
+    """What has become of the rows; an InputError if not one of them could be used."""
+    result.rejects = dict(sorted(rejects.by_reason.items()))
+    if (disorder := rejects.disorder_sentence()) is not None:
+        result.warnings.append(disorder)
+    if result.reports or result.requests or result.interrupted or options.allow_empty:
+        return
+    for name in ("output.csv", "output.parquet", "digests.parquet"):
+        (out / name).unlink(missing_ok=True)
+    if result.rejects:
+        count, first = sum(result.rejects.values()), rejects.first
+        raise xs.InputError(
+            f"none of the {count:,} rows of {source} could be used, so there are no answers: "
+            f"{first}; all of them are in {out / 'rejects.csv'} (--allow-empty accepts this)"
+        )
+    within = "" if options.minutes is None else f" in its first {options.minutes:,} minutes"
+    raise xs.InputError(f"{source} has no rows{within} (--allow-empty accepts this)")
 
 
 def _workers(options: RunOptions, copies: int, files: int) -> int:
@@ -128,6 +149,14 @@ def _workers(options: RunOptions, copies: int, files: int) -> int:
 
 def _check(options: RunOptions) -> None:
     _check_rules(options.rules)
+    if options.speed is not None and not SLOWEST <= options.speed <= FASTEST:
+        raise xs.InputError(
+            f"--speed must be max, or from {SLOWEST} to {FASTEST:,.0f}, not {options.speed:g}"
+        )
+    if options.minutes is not None and not 1 <= options.minutes <= MOST_MINUTES:
+        raise xs.InputError(
+            f"--minutes must be from 1 to {MOST_MINUTES:,}, not {options.minutes:,}"
+        )
     if options.workers < 1:
         raise xs.InputError(f"--workers is a positive number, not {options.workers}")
     if options.workers > 1 and options.rules != "paper":
@@ -197,11 +226,17 @@ class _Look:
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
         result = self._taker.result
+        clock = self._taker.clock
+        if clock.stop.at_once:
+            clock.cut.set()
+            for worker in self.workers:
+                worker.stop.set()
         late = self._taker.delays.first_late
         if late is not None:
             result.first_late = late.sentence()
             if self._stop_when_late:
-                self._taker.clock.stop.set()
+                clock.stop.set()
+        result.idle_s = min(feed.convoy.idle_s for feed in self.feeds)
         result.rows = sum(worker.rows for worker in self.workers) or self.feeds[0].rows
         result.lag_s = max(feed.lag_s for feed in self.feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in self.feeds)
@@ -221,7 +256,9 @@ def _answer_whole(
     taker.end(join_answers(network, taker.clock))
     look.feeds = [feed]
     with _running([], taker, look):
-        done = query.run(options.scheduler, feed.manager, BURST, progress=look)
+        done = query.run(
+            options.scheduler, feed.manager, BURST, progress=look, stop=taker.clock.cut
+        )
         taker.end_run(cut=done.stopped)
     # Second reports are rejected before.
     taker.result.reports = done.stats["segment statistics"].samples
@@ -234,7 +271,9 @@ def _answer(
     query = xs.Query("linear road")
     taker.end(settled(query, workers, taker.clock))
     with _running(workers, taker, look):
-        done = query.run(options.scheduler, options.memory, BURST, progress=look)
+        done = query.run(
+            options.scheduler, options.memory, BURST, progress=look, stop=taker.clock.cut
+        )
         taker.end_run(cut=done.stopped)
 
 
@@ -264,9 +303,10 @@ def _running(workers: Sequence[Worker], taker: AnswerSink, look: _Look) -> Itera
     for worker in workers:
         worker.start()
     try:
-        with _interruptible(taker.clock.stop):
+        with interruptible(taker.clock.stop):
             yield
         result.interrupted = taker.clock.stop.is_set()
+        result.interrupted_by_user = taker.clock.stop.by_user
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
             raise error.__cause__ from None
@@ -306,22 +346,3 @@ def _keep(
         assert workers[0].done is not None
         minute = min(options.minutes, minutes)  # the stream may have ended before
         keep_state(options.keep_state, source, workers[0].done, files, minute)
-
-
-@contextmanager
-def _interruptible(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C ends the stream after the second that is being worked on; again, and it is ended."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on_interrupt(_: int, __: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.queries.copying import ORIGINAL, Copy
-from linearroad.queries.feeding import Backlog, Clock, RowFeed
+from linearroad.queries.feeding import LOOK_EVERY_S, Backlog, Clock, RowFeed
 from linearroad.queries.history import History
 from linearroad.queries.network import RAW, Shard, build_shard, copy_of, decode, look_up
 from linearroad.queries.operators.handover import TABLES as COLUMNS
@@ -73,10 +73,13 @@ class Pending:
         self.ended = False
         self._held: list[Batch] = []
 
-    def more(self) -> None:
-        """Wait for the next batch."""
+    def more(self) -> bool:
+        """Wait a little for the next batch; whether one came."""
         with self.backlog.wanted():
-            item = self.batches.get()
+            try:
+                item = self.batches.get(timeout=LOOK_EVERY_S)
+            except queue.Empty:
+                return False
         if isinstance(item, BaseException):
             raise item
         if item is None:
@@ -87,6 +90,7 @@ class Pending:
             if item[1]:
                 self._held.append(item[1])
                 self.backlog.add(-1)
+        return True
 
     def take(self, upto: int) -> list[Batch]:
         """Everything up to a second."""
@@ -217,7 +221,11 @@ def together(workers: list[HandingWorker], clock: Clock) -> Iterator[tuple[Any, 
     while not all(one.ended for one in pending):
         for one in pending:
             while not one.ended and (one.upto <= reached + ahead_s or _any_was_stopped(pending)):
-                one.more()
+                came = one.more()
+                if clock.cut.is_set():  # workers have been ended within a second
+                    return
+                if not came:  # so that the run can be looked at
+                    yield (min(reached, FOR_EVER), *_in_order([]))
         reached = min(one.upto for one in pending)
         parts = [batch for one in pending for batch in one.take(reached)]
         yield (min(reached, FOR_EVER), *_in_order(parts))

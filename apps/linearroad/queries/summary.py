@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from linearroad.files import whole
 from linearroad.queries.answering import RunResult
 from xstream.bench.report import machine as machine_now
 
@@ -34,6 +35,7 @@ class RunOptions:
     keep_state: Path | None = None  # where the state at the end goes
     from_state: Path | None = None  # where the state at the beginning comes from
     stop_when_late: bool = False  # when the first answer comes after its limit
+    allow_empty: bool = False  # an input without a single row that can be used
 
 
 def write_summary(
@@ -45,7 +47,9 @@ def write_summary(
     by_type = {"position reports": result.reports, **dict(zip(asked, answers[2:], strict=True))}
     summary = {
         **{
-            name: getattr(result, name) for name in result.__dataclass_fields__ if name != "digests"
+            name: getattr(result, name)
+            for name in result.__dataclass_fields__
+            if name not in ("digests", "idle_s")
         },
         "rows_by_type": by_type,
         "reports_per_second": result.reports_per_second,
@@ -64,7 +68,8 @@ def write_summary(
         "version": metadata.version("xstream"),
         "machine": machine(),
     }
-    path.write_text(json.dumps(summary, indent=2) + "\n")
+    with whole(path) as temporary:  # a run without a summary is known not to have ended
+        temporary.write_text(json.dumps(summary, indent=2) + "\n")
 
 
 def machine() -> dict[str, Any]:

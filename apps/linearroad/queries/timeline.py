@@ -11,6 +11,7 @@ import psutil
 
 from linearroad.queries.answering import RunResult
 from linearroad.queries.feeding import Clock
+from linearroad.queries.folder import new_file
 
 __all__ = ["COLUMNS", "Row", "Timeline", "attributed", "read_timeline"]
 
@@ -33,7 +34,7 @@ class Timeline:
     """Notes where a run is and what it uses, at most once a second."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self._file = path.open("w", buffering=1, newline="\n")
+        self._file = new_file(path).open("x", buffering=1, newline="\n")
         self._file.write(",".join(COLUMNS) + "\n")
         self._process, self._clock = psutil.Process(), clock
         self._last = 0.0

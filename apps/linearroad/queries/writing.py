@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from linearroad.queries.folder import new_file
+from linearroad.queries.layout import OUT_OF_ORDER, REASONS
 from linearroad.queries.operators.text import format_answers
 from linearroad.queries.reading import Reject
 from xstream.errors import InputError
@@ -87,7 +89,7 @@ class CsvAnswers:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO = path.open("wb", buffering=0)
+        self._file: BinaryIO = new_file(path).open("xb", buffering=0)
         self._whole = 0
         self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiled before it is needed
 
@@ -115,8 +117,13 @@ class ParquetAnswers:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
+            self._file = new_file(path).open("xb")
             self._writer = pq.ParquetWriter(
-                path, _SCHEMA, compression="lz4", use_dictionary=False, write_page_checksum=True
+                self._file,
+                _SCHEMA,
+                compression="lz4",
+                use_dictionary=False,
+                write_page_checksum=True,
             )
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error}") from error
@@ -141,6 +148,7 @@ class ParquetAnswers:
     def close(self) -> None:
         try:
             self._writer.close()
+            self._file.close()
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
@@ -207,10 +215,12 @@ class RejectWriter:
     """`rejects.csv`: line number, reason, the row as read, and the file where there are several."""
 
     def __init__(self, path: Path, several_files: bool) -> None:
-        self._file = path.open("w", newline="\n")
+        self._file = new_file(path).open("x", newline="\n")
         self._lock = threading.Lock()  # several workers reject
         self._several = several_files
         self.by_reason: dict[str, int] = {}
+        #: The first row of each reason, in words.
+        self._first: dict[str, str] = {}
 
     def write(self, reject: Reject, file_name: str) -> None:
         """Append a reject."""
@@ -218,8 +228,27 @@ class RejectWriter:
         if self._several:
             fields.append(file_name)
         with self._lock:
+            if reject.reason not in self._first:
+                where = f" of {file_name}" if self._several else ""
+                self._first[reject.reason] = f"line {reject.line:,}{where}"
             self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
             self._file.write(",".join(fields) + "\n")
+
+    @property
+    def first(self) -> str:
+        """The first reject of the first reason, in words."""
+        return next((f"{line}: {reason}" for reason, line in self._first.items()), "")
+
+    def disorder_sentence(self) -> str | None:
+        """What to do about rows that came after a row with a later Time; None: there are none."""
+        reason = REASONS[OUT_OF_ORDER]
+        if reason not in self._first:
+            return None
+        return (
+            f"{self.by_reason[reason]:,} rows were rejected because their Time is before that of a "
+            f"row above them, first {self._first[reason]}: if a row above it has a wrong Time, "
+            "correct or remove that row, else sort the file by Time, and run again"
+        )
 
     def close(self) -> None:
         """Everything is on disk."""

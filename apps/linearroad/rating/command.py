@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xstream.console import check_output_directory, within
+from xstream.console import check_output_directory, interrupted_with, within
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +70,8 @@ def rate_command(
     check_output_directory(out)
     options = RatingOptions(base, out, first, last, speed, workers, quick, validated)
     try:
-        rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
+        with interrupted_with("no L has been tried"):
+            rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from error
     page = rating.write()
@@ -80,7 +80,7 @@ def rate_command(
     else:
         _show(rating, page)
     if rating.interrupted:
-        raise typer.Exit(128 + signal.SIGINT)
+        raise KeyboardInterrupt(f"{rating.sentence().removeprefix('interrupted: ')}; see {page}")
     if not rating.expressways:
         raise typer.Exit(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -246,7 +247,12 @@ def test_an_overloaded_run_names_the_first_second_that_was_late_and_may_end_ther
 def test_a_run_without_rows_has_empty_digests(
     directory: Path, history: History, tmp_path: Path
 ) -> None:
-    found = digest(directory, tmp_path / "out", history, minutes=0, expressways=2 * BASE)
+    empty = tmp_path / "empty"
+    shutil.copytree(directory, empty)
+    for xway in range(BASE):
+        Layout(empty).traffic(xway, "csv").write_text("")
+    options = {"expressways": 2 * BASE, "allow_empty": True}
+    found = digest(empty, tmp_path / "out", history, **options)
     assert found.digests is not None
     assert not found.digests.any()
     assert found.reports == 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import lzma
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +16,32 @@ import pytest
 from linearroad.cli import app
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION
+from linearroad.queries.answering import RunResult
 from linearroad.queries.history import History
 from linearroad.queries.layout import INPUT_COLUMNS
+from linearroad.queries.live import Live
 from linearroad.queries.loading import load_history
 from linearroad.queries.run import RunOptions, plan, run
 from typer.testing import CliRunner
 
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario, scenario
+from xstream.console import Progress
 from xstream.errors import InputError, XStreamError
+
+GOOD = "0,{t},5,50,0,1,0,2,11000" + ",-1" * 6 + "\n"
+
+
+def generated(place: Path, files: dict[int, str]) -> Path:
+    """A directory as `generate` writes it."""
+    layout = Layout(place)
+    layout.traffic(0, "csv").parent.mkdir(parents=True)
+    for xway, text in files.items():
+        layout.traffic(xway, "csv").write_text(text)
+    parameters = {"format": "csv", "expressways": len(files)}
+    manifest = {"version": MANIFEST_VERSION, "complete": True, "parameters": parameters}
+    layout.manifest.write_text(json.dumps(manifest))
+    return place
 
 
 @pytest.fixture(scope="module")
@@ -210,11 +229,91 @@ def test_a_refused_run_leaves_the_earlier_answers_alone(tmp_path: Path, wrong: d
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
-def test_an_empty_file_has_no_answers(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("")
-    result = run(tmp_path / "rows.csv", tmp_path, History(), RunOptions())
-    assert result.rows == 0
-    assert (tmp_path / "output.csv").read_text() == ""
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ("", {}, r"rows.csv has no rows \(--allow-empty"),
+        ("", {"answers": "digest"}, "rows.csv has no rows"),
+        (GOOD.format(t=300), {"minutes": 5}, "rows.csv has no rows in its first 5 minutes"),
+        ("hello\n" * 3, {}, "none of the 3 rows of .*rows.csv could be used.*line 1: field count"),
+        (GOOD.format(t=-1), {}, "none of the 1 rows of .*line 1: Time; .*rejects.csv"),
+    ],
+)
+def test_an_input_without_a_usable_row_is_refused_unless_that_is_wanted(
+    tmp_path: Path, text: str, options: dict, sentence: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(text)
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match=sentence):
+        run(tmp_path / "rows.csv", out, History(), RunOptions(**options))
+    assert {path.name for path in out.iterdir()} == {"rejects.csv", "timeline.csv"}
+    rejected = len(text.splitlines()) if "none of" in sentence else 0
+    assert len((out / "rejects.csv").read_text().splitlines()) == rejected
+    allowed = RunOptions(**options, allow_empty=True)
+    result = run(tmp_path / "rows.csv", out, History(), allowed)
+    assert (result.reports, result.requests) == (0, 0)
+    assert (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"minutes": 0}, "--minutes must be from 1 to"),
+        ({"minutes": -5}, "--minutes must be from 1 to"),
+        ({"minutes": 2**40}, "--minutes must be from 1 to"),
+        ({"speed": float("nan")}, "--speed must be max, or from 0.001 to 1,000,000, not nan"),
+        ({"speed": 0.0}, "--speed must be"),
+        ({"speed": -1.0}, "--speed must be"),
+        ({"speed": 1e300}, "--speed must be .* not 1e.300"),
+        ({"speed": float("inf")}, "--speed must be"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_before_anything_is_touched(
+    tmp_path: Path, options: dict, sentence: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(GOOD.format(t=0))
+    with pytest.raises(InputError, match=sentence):
+        run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions(**options))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_jump_of_years_is_waited_for_with_a_word_and_can_be_interrupted(
+    tmp_path: Path, files: int
+) -> None:
+    source = tmp_path / "rows.csv"
+    text = GOOD.format(t=0) + GOOD.format(t=2_000_000_000)
+    source.write_text(text)
+    if files == 2:
+        source = generated(tmp_path / "generated", {0: text, 1: text.replace("0,5,", "0,6,")})
+    seen: list[float] = []
+    said = io.StringIO()
+    live = Live(True, None, Progress("run", stream=said))
+
+    def look(result: RunResult) -> None:
+        live(result)
+        seen.append(result.idle_s)
+        if sum(idle_s > 1e9 for idle_s in seen) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    result = run(source, tmp_path / "out", History(), RunOptions(speed=0.1), look)
+    assert result.interrupted_by_user
+    assert result.interruption() == "answers are complete up to stream second 0"
+    assert result.answers["toll notifications"] == files
+    assert "after second 0 the next rows are due in 634 years; Ctrl-C" in said.getvalue()
+
+
+def test_a_row_from_the_future_is_warned_about(tmp_path: Path) -> None:
+    rows = [GOOD.format(t=t) for t in range(100)]
+    rows.insert(40, GOOD.format(t=2_000_000_000))
+    (tmp_path / "rows.csv").write_text("".join(rows))
+    call = ["run", "--input", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out"), "--json"]
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0, done.output
+    (warning,) = json.loads(done.stdout)["warnings"]
+    assert "60 rows were rejected because their Time is before" in warning
+    assert "first line 42:" in warning
+    assert f"WARNING: {warning}" in done.stderr
 
 
 def test_the_command_line_runs_and_prints_the_plan(tmp_path: Path) -> None:

@@ -11,9 +11,17 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from linearroad.layout import Layout
+from linearroad.manifest import MANIFEST_VERSION
+from linearroad.queries.answering import AnswerSink
+from linearroad.queries.feeding import Clock
 from linearroad.queries.history import History
 from linearroad.queries.run import RunOptions, run
+from linearroad.queries.writing import NoAnswers
+
+import xstream as xs
 
 SECONDS = 6000
 
@@ -39,37 +47,93 @@ def command(traffic: Path, out: Path, *more: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("more", [(), ("--format", "parquet")], ids=["csv", "parquet"])
-def test_ctrl_c_leaves_every_finished_second_whole(
-    traffic: Path, tmp_path: Path, more: tuple[str, ...]
-) -> None:
+@pytest.fixture(scope="module")
+def directory(traffic: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rows and those of a second, sparser expressway, as a generated directory."""
+    place = tmp_path_factory.mktemp("directory")
+    layout = Layout(place)
+    layout.traffic(0, "csv").parent.mkdir()
+    layout.traffic(0, "csv").write_text(traffic.read_text())
+    with layout.traffic(1, "csv").open("w") as file:
+        for t in range(0, SECONDS, 3):
+            file.write(f"0,{t},{1000 + t % 30},55,1,1,0,5,{5 * 5280}" + ",-1" * 6 + "\n")
+    manifest = {
+        "version": MANIFEST_VERSION,
+        "complete": True,
+        "parameters": {"format": "csv", "expressways": 2, "minutes": SECONDS // 60},
+    }
+    layout.manifest.write_text(json.dumps(manifest))
+    return place
+
+
+def started(command: list[str], out: Path) -> subprocess.Popen[str]:
+    """A run that has begun to answer; one that can be interrupted wherever the tests run."""
     process = subprocess.Popen(
-        command(traffic, tmp_path / "cut", "--speed", "60", *more),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    timeline = tmp_path / "cut" / "timeline.csv"
+    timeline = out / "timeline.csv"
     while process.poll() is None and not (
         timeline.exists() and timeline.read_text().count("\n") > 1
     ):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    return process
+
+
+CASES = {
+    "csv": ("flat", (signal.SIGINT,), ()),
+    "parquet": ("flat", (signal.SIGINT,), ("--format", "parquet")),
+    "files": ("directory", (signal.SIGTERM,), ()),
+    "twice": ("directory", (signal.SIGINT, signal.SIGINT), ("--workers", "2")),
+}
+
+
+@pytest.mark.parametrize(("source", "signals", "more"), CASES.values(), ids=CASES)
+def test_an_interrupt_leaves_every_second_whole_that_it_names(
+    source: str, signals: tuple[int, ...], more: tuple[str, ...], tmp_path: Path,
+    traffic: Path, directory: Path,
+) -> None:  # fmt: skip
+    path = traffic if source == "flat" else directory
+    out = tmp_path / "cut"
+    process = started(command(path, out, "--speed", "60", *more), out)
+    for number in signals:
+        process.send_signal(number)
     printed = process.communicate()[0]
-    assert process.returncode == 128 + signal.SIGINT, printed
-    assert "interrupted: answers are complete up to stream second" in printed
-    summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
+    assert process.returncode == 128 + signals[0], printed
+    assert "Traceback" not in printed
+    summary = json.loads((out / "summary.json").read_text())
     assert summary["interrupted"] is True
+    named = f"interrupted: answers are complete up to stream second {summary['stream_seconds']:,}"
+    assert named in printed.splitlines()[-1]
     assert 0 < summary["stream_seconds"] < SECONDS - 1
-    whole = run(traffic, tmp_path / "whole", History(), RunOptions())
+    whole = run(path, tmp_path / "whole", History(), RunOptions())
     assert not whole.interrupted
-    if more:
+    if "parquet" in more:
         import pyarrow.parquet as pq
 
-        table = pq.read_table(tmp_path / "cut" / "output.parquet", columns=["time", "vid"])
+        table = pq.read_table(out / "output.parquet", columns=["time", "vid"])
         found = sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
     else:
-        found = answered(tmp_path / "cut" / "output.csv")
+        found = answered(out / "output.csv")
     complete = answered(tmp_path / "whole" / "output.csv")
     assert found == [row for row in complete if row[0] <= summary["stream_seconds"]]
+
+
+@pytest.mark.parametrize(("speed", "whole_s"), [(None, 8), (60.0, 9)], ids=["max", "paced"])
+def test_an_engine_that_was_cut_short_names_the_last_second_that_is_whole(
+    speed: float | None, whole_s: int, tmp_path: Path
+) -> None:
+    """At full speed a batch of answers may end within a second; paced, it is of whole seconds."""
+    taker = AnswerSink(NoAnswers(tmp_path), Clock(speed))
+    taker.end_run(cut=True)
+    assert taker.result.interruption() == "no stream second has been answered completely"
+    kinds, times = np.zeros(29, np.int8), np.repeat(np.arange(10), 3)[:-1].astype(np.int32)
+    nothing = np.zeros(29, np.int32)
+    columns = kinds, times, 1000 * times.astype(np.int64), nothing, nothing, nothing
+    taker.take(*(xs.SigSeg(column) for column in columns))
+    assert taker.result.stream_seconds == 9
+    taker.end_run(cut=True)
+    assert taker.result.interruption() == f"answers are complete up to stream second {whole_s}"
 
 
 def answered(path: Path) -> list[tuple[int, int]]:
