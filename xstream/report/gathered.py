@@ -13,6 +13,7 @@ from xstream.errors import InputError
 from xstream.report.experiment_page import experiment_parts, figure_rows, subtitle
 from xstream.report.page import document, origin_html, section, table_html
 from xstream.report.profile_page import profile_parts
+from xstream.report.sections import page_parts
 
 __all__ = ["KINDS", "gather", "gathered_page"]
 
@@ -83,7 +84,9 @@ def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str,
             return f"Memory managers under {found['query']}", [head, *profile_parts(found, plot)]
         if kind == "benchmark":
             return f"Benchmark {data['benchmark']}", list(_benchmark(data))
-        return f"Rating {path.stem}", [table_html(("", ""), _flat(data["rating"]))]
+        if "page" in data:
+            return data["page"]["title"], page_parts(data["page"], plot)
+        return f"Rating {path.stem}", list(_rating_without_page(data["rating"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"{path} is not what it seems to be: {error!r}") from error
 
@@ -98,6 +101,14 @@ def _benchmark(data: dict[str, Any]) -> Iterator[str]:
         ],
     )
     yield table_html(("figure", "value", "", "asked", ""), figure_rows(data["figures"]))
+
+
+def _rating_without_page(rating: Any) -> Iterator[str]:
+    """What an earlier version stored, without a page to show it by."""
+    if isinstance(rating, dict) and "sentence" in rating:
+        yield f"<p><strong>{escape(str(rating['sentence']))}</strong></p>"
+    rows = table_html(("", ""), _flat(rating))
+    yield f"<details><summary>Everything that was stored</summary>{rows}</details>"
 
 
 def _flat(data: Any, name: str = "") -> list[tuple[str, str]]:

@@ -13,8 +13,9 @@ from linearroad.validation.answers import LIMITS_S, TYPES
 from xstream.report import plots
 from xstream.report.page import document, paragraphs, plots_html, section, table_html, write
 from xstream.report.profile_page import size
+from xstream.report.sections import plain_section
 
-__all__ = ["write_page"]
+__all__ = ["page_data", "write_page"]
 
 Rating = dict[str, Any]
 Step = dict[str, Any]
@@ -100,12 +101,13 @@ def _verdict(rating: Rating) -> str:
     return f'{told}<div class="tiles">{shown}</div>'
 
 
-def _meaning(rating: Rating) -> str:
+def _meaning(rating: Rating) -> list[str]:
+    """What the rating says and what it rests on, a sentence or two each."""
     base, speed, rated = rating["base"], rating["speed"], rating["expressways"]
     digests = [step["digests"] for step in rating["steps"]]
     compared, different = (sum(d[name] for d in digests) for name in ("compared", "different"))
     copies = rated - base["expressways"]
-    told = [
+    return [
         "L is the number of expressways whose cars this one machine answers at once: every toll, "
         "alert, balance, expenditure and travel time, "
         + ("right and within its limit." if rating["validated"] else "within its limit."),
@@ -124,7 +126,10 @@ def _meaning(rating: Rating) -> str:
         else f"A full stream of {base['minutes']:,} minutes confirmed it." if rating["confirmed"]
         else "No full stream has confirmed an L.",
     ]  # fmt: skip
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in told)}</ul>"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
 def _differing(rating: Rating) -> str:
@@ -138,7 +143,8 @@ def _differing(rating: Rating) -> str:
     return section("Answers that differ", "<div class='bad'>", *parts, "</div>") if parts else ""
 
 
-def _steps_table(rating: Rating) -> str:
+def _step_rows(rating: Rating) -> tuple[list[str], list[list[str]]]:
+    """The columns and rows of the table of steps."""
     limits = (f"{name} (limit\u00a0{LIMIT_S[of[0]]}\u00a0s)" for name, of in ASKED.items())
     heads = ["L", "run", *limits, "verdict", "peak memory", "of the cores", "Mreports/s"]
     rows = []
@@ -157,8 +163,12 @@ def _steps_table(rating: Rating) -> str:
             *("-" if seconds is None else f"{seconds:,.3f}" for seconds in worst),
             "passed" if step["passed"] else f"not passed: {step['why']}", *used,
         ])  # fmt: skip
+    return heads, rows
+
+
+def _steps_table(rating: Rating) -> str:
     # Text of cells is escaped: a "<td>" is always a cell's beginning.
-    table = table_html(heads, rows).replace("<td>passed", "<td class='good'>passed")
+    table = table_html(*_step_rows(rating)).replace("<td>passed", "<td class='good'>passed")
     table = table.replace("<td>not passed", "<td class='bad why'>not passed")
     return f"<div class='steps'>{table}</div>"
 
@@ -273,6 +283,28 @@ def _origin(rating: Rating) -> dict[str, Any]:
     return {**known, "processor": known["cpu"], "xstream": rating["version"]}
 
 
+def _slowest(rating: Rating) -> str:
+    return (
+        "The slowest answer of each kind, in stream seconds after the report or request that "
+        f"asked for it. A stream second lasts {1 / rating['speed']:.3g} s."
+    )
+
+
+def page_data(rating: Rating, timelines: Sequence[Rows]) -> dict[str, Any]:
+    """The page as plain data, which `xstream report` shows (`xstream.report.sections`)."""
+    differing = [line for step in rating["steps"] for line in step["digests"]["first"]]
+    found = [plain_section("", "\n\n".join(_meaning(rating)), verdict=rating["sentence"])]
+    if differing:
+        found.append(plain_section("Answers that differ", "\n\n".join(differing)))
+    if rating["steps"]:
+        title = "Worst response times, step by step"
+        found.append(plain_section(title, _slowest(rating), table=_step_rows(rating)))
+    for title, words, figure in _plots(rating, timelines):
+        found.append(plain_section(title, words, plots=[figure]))
+    title = f"Linear Road rating: {_rated(rating)}"
+    return {"title": title, "machine": _origin(rating), "sections": found}
+
+
 def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     """One HTML file that needs nothing else. `timelines` has the rows of each step, or none."""
     steps, rated = rating["steps"], _rated(rating)
@@ -284,15 +316,12 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     total = ("in all", 0, sum(line[2] for line in rating["memory"]))
     parts = [*rating["memory"], total]
     account = [(name, size(one) if one else "-", size(every)) for name, one, every in parts]
-    slowest = (
-        "The slowest answer of each kind, in stream seconds after the report or request that "
-        f"asked for it. A stream second lasts {1 / rating['speed']:.3g} s."
-    )
+    slowest = _slowest(rating)
     ours = (f"xstream, {rating['speed']:g} × pace", rated.removeprefix("L = "), where, "yes")
     published = table_html(("system", "L", "on", "travel time"), [*PUBLISHED, ours])
     details = "".join(_details(rating, step) for step in steps)
     body = [
-        STYLE, _verdict(rating), _meaning(rating), _differing(rating),
+        STYLE, _verdict(rating), _list(_meaning(rating)), _differing(rating),
         section("Worst response times, step by step", paragraphs(slowest), _steps_table(rating),
                 f"<details><summary>Every figure of every step</summary>{details}</details>")
         if steps else section("No step was run"),

@@ -122,10 +122,11 @@ class Rating:
 
     def write(self) -> Path:
         """`rating.json` and the page; where the page is."""
-        from linearroad.rating.page import write_page
+        from linearroad.rating.page import page_data, write_page
 
         known = self.as_dict()
-        write_json(self.options.out / "rating.json", {"rating": known})
+        stored = {"rating": known, "page": page_data(known, self.timelines)}
+        write_json(self.options.out / "rating.json", stored)
         page = self.options.out / "rating.html"
         write_page(page, known, self.timelines)
         return page

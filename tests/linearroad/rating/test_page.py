@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linearroad.rating.page import MOST_POINTS, write_page
+from linearroad.manifest import write_json
+from linearroad.rating.page import MOST_POINTS, page_data, write_page
 
 from tests.linearroad.describe.test_page import CHROMIUM, rendered
 from tests.report.figures import check_frame, drawn
+from xstream.errors import InputError
+from xstream.report.gathered import gathered_page
 
 KINDS = {"toll notifications": 5, "accident alerts": 5, "balances": 5, "expenditures": 10,
          "travel times": 30}  # fmt: skip
@@ -209,6 +212,55 @@ def test_a_long_timeline_is_thinned_and_keeps_its_peak(tmp_path: Path) -> None:
     assert len(drawn) >= 5
     longest = max(len(y.split(",")) for y in re.findall(r'"y":\[([^\]]*)\]', page))
     assert 100 < longest <= MOST_POINTS
+
+
+def gathered(tmp_path: Path, found: dict[str, Any], *timelines: list[dict[str, float]]) -> str:
+    """The page of `xstream report` over a directory with a rating."""
+    page = page_data(found, timelines or [[] for _ in found["steps"]])
+    write_json(tmp_path / "rating.json", {"rating": found, "page": page})
+    return gathered_page(tmp_path)
+
+
+def test_a_report_shows_a_rating_as_a_rating(tmp_path: Path) -> None:
+    found = rating(*SEARCH)
+    page = gathered(tmp_path, found, *(timeline(each, 60) for each in SEARCH))
+    text = words(page)
+    assert "Linear Road rating: L = 900" in text
+    assert "<strong>L = 900 at 10 times the pace: every answer right and in time" in text
+    assert "right: all 28,053,192 answers by the rules of paper" in text
+    for each in SEARCH:
+        assert f">{each['expressways']:,}</td>" in text
+    assert "not passed: 1,234 toll notifications came after 5 s" in text
+    assert "Response time against L" in text
+    drawn = re.findall(r'class="plot" id="(\w+)"', text)
+    assert len(drawn) == len(set(drawn)) == 7
+    assert "response_s" not in text  # a name of the JSON
+
+
+def test_a_report_takes_nothing_in_a_rating_for_markup(tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    bad = step(900, passed=False, why=evil, stage_ns={evil: 1.0},
+               digests={"compared": 1, "different": 1, "first": [evil]})  # fmt: skip
+    found = rating(step(500), bad, sentence=evil, validated=evil, version=evil)
+    found["machine"] |= {"cpu": evil}
+    page = gathered(tmp_path, found, timeline(step(500), 9), timeline(bad, 9))
+    assert "<img" not in page
+    assert page.count("&lt;img") >= 5
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {},
+        {"title": "t", "sections": 3, "machine": {}},
+        {"title": "t", "machine": {}, "sections": [{"table": {"columns": ["a"]}}]},
+        {"title": "t", "machine": {}, "sections": [{"title": "p", "plots": [{"data": 3}]}]},
+    ],
+)
+def test_a_page_that_cannot_be_shown_is_one_sentence(tmp_path: Path, page: dict[str, Any]) -> None:
+    write_json(tmp_path / "rating.json", {"rating": {}, "page": page})
+    with pytest.raises(InputError, match=r"rating\.json is not what it seems to be"):
+        gathered_page(tmp_path)
 
 
 @pytest.mark.chromium

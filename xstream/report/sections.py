@@ -1,0 +1,67 @@
+"""Pages that applications store with their results, as plain data.
+
+A page is {"title": text, "machine": ..., "sections": [...]}, where `machine` is what
+`bench.report.machine` says. A section has any of: `title`; `text`, paragraphs with blank lines
+between them; `verdict`, a sentence that stands out; `table`, with `columns` and `rows`; and
+`plots`, figures as plotly's JSON. An application writes it beside its own data, and
+`xstream report` shows it without knowing the application.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from xstream.report.page import origin_html, paragraphs, plots_html, section, table_html
+
+__all__ = ["Section", "page_parts", "plain_section"]
+
+Section = dict[str, Any]
+
+
+def plain_section(
+    title: str,
+    text: str = "",
+    *,
+    verdict: str = "",
+    table: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None,
+    plots: Sequence[Any] = (),
+) -> Section:
+    """A section as plain data.
+
+    >>> plain_section("Steps", table=(("L",), [(10,)]))["table"]
+    {'columns': ['L'], 'rows': [['10']]}
+    """
+    found: Section = {"title": title, "text": text, "verdict": verdict}
+    if table is not None:
+        rows = [[str(cell) for cell in row] for row in table[1]]
+        found["table"] = {"columns": list(table[0]), "rows": rows}
+    if plots:
+        found["plots"] = [json.loads(figure.to_json()) for figure in plots]
+    return found
+
+
+def page_parts(page: Mapping[str, Any], first_plot: int = 0) -> list[str]:
+    """What stands on the page, from plain data; everything in it is text, never markup."""
+    parts = [origin_html(page["machine"])]
+    for found in page["sections"]:
+        text = _section_html(found, first_plot)
+        first_plot += text.count('class="plot"')
+        parts.append(text)
+    return parts
+
+
+def _section_html(found: Section, first_plot: int) -> str:
+    parts = []
+    if found.get("verdict"):
+        parts.append(f"<p><strong>{escape(found['verdict'])}</strong></p>")
+    parts.append(paragraphs(found.get("text", "")))
+    if table := found.get("table"):
+        parts.append(table_html(table["columns"], table["rows"]))
+    if found.get("plots"):
+        import plotly.graph_objects as go
+
+        parts.append(plots_html([go.Figure(figure) for figure in found["plots"]], first_plot))
+    return section(found["title"], *parts) if found.get("title") else "".join(parts)
