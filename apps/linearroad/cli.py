@@ -85,27 +85,32 @@ def describe(
 
     from linearroad.describe.measure import check_files, measure_expressway
     from linearroad.manifest import read_manifest
+    from xstream.console import check_output_file
 
     manifest = read_manifest(directory)
+    page = html or directory / "describe.html"
+    if not as_json:
+        check_output_file(page)
     if check:
         typer.echo(f"{check_files(directory, manifest)} files match their checksums", err=True)
     figures = measure_expressway(directory, manifest, xway)
     if as_json:
         typer.echo(json.dumps(figures.as_dict(), indent=1))
         return
-    from linearroad.describe.report import rows_beside_paper, write_page
+    from linearroad.describe.report import (
+        further_rows,
+        rows_beside_paper,
+        summary_line,
+        write_page,
+    )
 
-    typer.echo(f"{'expressway ' + str(xway):<28}{'here':>20}{'papers, 180 min':>26}")
+    write_page(page, figures, manifest["simulated"][xway]["accidents"])
+    typer.echo(summary_line(figures))
+    typer.echo(f"{'':<28}{f'here, {figures.seconds // 60} min':>20}{'papers, 180 min':>26}")
     for name, here, paper in rows_beside_paper(figures):
         typer.echo(f"{name:<28}{here:>20}{paper:>26}")
-    speeds = ", ".join(f"{lane}: {mph}" for lane, mph in enumerate(figures.lane_speeds_mph))
-    typer.echo(f"mean speed by lane, mph     {speeds}")
-    typer.echo(
-        f"on the road at the end      {figures.on_road_at_end:,}; "
-        f"at most {figures.busiest_segment_vehicles} vehicles in one segment and minute"
-    )
-    page = html or directory / "describe.html"
-    write_page(page, figures, manifest["simulated"][xway]["accidents"])
+    for name, here in further_rows(figures):
+        typer.echo(f"{name:<28}{here:>20}")
     typer.echo(f"pictures: {page}")
 
 

@@ -23,6 +23,7 @@ __all__ = [
 _STYLE = """
 :root{color-scheme:light;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--tint:#f4f7fa;--mark:#1f4e79}
 *{box-sizing:border-box}
+html{overflow-y:scroll}
 body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);margin:0 auto;max-width:72rem;
 padding:1.5rem 1.25rem 4rem;background:#fff}
 h1{font-size:1.7rem;line-height:1.25;margin:.5rem 0 .25rem}

@@ -30,6 +30,7 @@ class Figures:
 
     xway: int
     seconds: int
+    from_minute: int  # of the simulated traffic; the stream's Time begins at 0
     reports: int
     vehicles: int
     notifications: int
@@ -99,16 +100,23 @@ def empty_survey(seconds: int, vehicles: int) -> k.Survey:
 def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
     """Read one expressway's stream and count what a Linear Road system would answer."""
     parameters = manifest["parameters"]
-    if not 0 <= xway < parameters["expressways"]:
-        raise InputError(f"{root} has expressways 0 to {parameters['expressways'] - 1}, not {xway}")
+    last = parameters["expressways"] - 1
+    if not 0 <= xway <= last:
+        known = f"expressways 0 to {last}" if last else "expressway 0"
+        raise InputError(f"{root} has {known}, not {xway}: choose another --xway")
     path = Layout(root).traffic(xway, parameters["format"])
-    if not path.is_file():
-        raise InputError(f"{path} is missing: run `linearroad generate` again to finish")
+    for needed in (path, Layout(root).vids(xway)):
+        if not needed.is_file():
+            raise InputError(f"{needed} is missing: run `linearroad generate` again to finish")
     seconds = 60 * parameters["minutes"]
-    vids = np.load(Layout(root).vids(xway))
-    survey = empty_survey(seconds, int(vids[-1]) + 1)
-    for columns in read_blocks(path, SURVEYED):
-        k.survey_rows(survey, *(np.require(column, np.int32, ["C", "W"]) for column in columns))
+    try:
+        vids = np.load(Layout(root).vids(xway))
+        survey = empty_survey(seconds, int(vids[-1]) + 1)
+        for columns in read_blocks(path, SURVEYED):
+            k.survey_rows(survey, *(np.require(column, np.int32, ["C", "W"]) for column in columns))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} cannot be read: {reason}; generate it again") from error
     with np.errstate(invalid="ignore"):
         cell_speed = np.where(
             survey.cell_reports > 0, survey.cell_speed / survey.cell_reports, np.nan
@@ -117,6 +125,7 @@ def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
     return Figures(
         xway=xway,
         seconds=seconds,
+        from_minute=int(parameters.get("from_minute", 0)),
         reports=int(survey.tally[k.REPORTS]),
         vehicles=len(vids),
         notifications=int(survey.tally[k.NOTIFICATIONS]),

@@ -17,6 +17,7 @@ from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.traffic.simulation import Expressway, unpack
 
+from tests.apps.calling import call
 from tests.linearroad import reference
 from xstream.errors import InputError
 
@@ -85,6 +86,49 @@ def test_damage_is_found_by_the_checksums(generated: Path) -> None:
         check_files(generated, wrong)
     with pytest.raises(InputError, match="expressways 0 to 2"):
         measure_expressway(generated, manifest, 3)
+
+
+@pytest.fixture
+def promised(tmp_path: Path) -> Path:
+    """A directory with a manifest and without traffic."""
+    parameters = {"expressways": 2, "minutes": 3, "format": "parquet"}
+    manifest = {"version": 1, "parameters": parameters}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--html", "."], ". cannot be written: it is a directory"),
+        (["--html", "manifest.json/page.html"], "manifest.json is not a directory"),
+        (["--xway", "99"], "has expressways 0 to 1, not 99: choose another --xway"),
+        (["--xway", "-1"], "has expressways 0 to 1, not -1"),
+        ([], "is missing: run `linearroad generate` again"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_before_the_traffic_is_read(
+    promised: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(promised)
+    assert call(monkeypatch, "linearroad", "describe", ".", *options) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert len(told.splitlines()) == 1
+
+
+def test_damaged_traffic_is_one_sentence(promised: Path) -> None:
+    layout = Layout(promised)
+    for path in (layout.traffic(0, "parquet"), layout.vids(0)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(layout.vids(0), np.arange(3))
+    layout.traffic(0, "parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match=r"parquet cannot be read: .*; generate it again"):
+        measure_expressway(promised, read_manifest(promised), 0)
 
 
 def test_a_directory_that_is_none_is_one_sentence(tmp_path: Path) -> None:
