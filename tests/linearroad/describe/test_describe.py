@@ -92,7 +92,7 @@ def test_damage_is_found_by_the_checksums(generated: Path) -> None:
 def promised(tmp_path: Path) -> Path:
     """A directory with a manifest and without traffic."""
     parameters = {"expressways": 2, "minutes": 3, "format": "parquet"}
-    manifest = {"version": 1, "parameters": parameters}
+    manifest = {"version": 1, "complete": True, "parameters": parameters}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     return tmp_path
 
