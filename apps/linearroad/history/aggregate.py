@@ -49,7 +49,9 @@ def build_stores(spark: Any, root: Path, xways: list[int]) -> None:
 
 def _columns(path: str, *names: str) -> list[NDArray[np.int32]]:
     # A path below xway=... is one file here, not a partition.
-    table = pq.read_table(path, columns=list(names), partitioning=None)
+    table = pq.read_table(
+        path, columns=list(names), partitioning=None, page_checksum_verification=True
+    )
     return [table[name].to_numpy() for name in names]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ class History:
     sums: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     #: Whether SegmentHistory was loaded at all; without it travel times cannot be told.
     knows_segments: bool = False
+    #: Parquet files that it came from without page checksums.
+    unverified: tuple[Path, ...] = ()
     #: What is to be taken off a VID before it is looked for, where that is not 0.
     vids_by: dict[int, int] = field(default_factory=dict)
 
@@ -52,6 +55,7 @@ class History:
             {xway + xway_by: table for xway, table in self.tolls.items()},
             {xway + xway_by: table for xway, table in self.sums.items()},
             self.knows_segments,
+            self.unverified,
             {xway + xway_by: vid_by for xway in self.tolls},
         )
 

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from linearroad.manifest import read_manifest
+from linearroad.queries.checksums import has_page_checksums
 from linearroad.queries.history import History
 from linearroad.queries.operators.requests import SUMS, TOLL_DAYS
 from linearroad.store import open_stores
@@ -37,6 +38,13 @@ def load_history(
         known.tolls if tolls is None else _tolls(tolls),
         known.sums if segment_history is None else _sums(segment_history),
         known.knows_segments or segment_history is not None,
+        tuple(
+            path
+            for path, columns in ((tolls, TOLL_COLUMNS), (segment_history, SEGMENT_COLUMNS))
+            if path is not None
+            and path.suffix == ".parquet"
+            and not has_page_checksums(path, columns)
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearroad.layout import Layout
@@ -87,15 +88,18 @@ def on_the_road_at_the_end(path: Path) -> int:
     """
     if path.suffix != ".parquet":
         return 60_000  # what three hours come to
-    file = pq.ParquetFile(path)
     found, end = 0, None
-    for group in reversed(range(file.num_row_groups)):
-        rows = file.read_row_group(group, columns=["type", "time"])
-        times = rows["time"].to_numpy()
-        end = int(times[-1]) if end is None else end
-        found += int(((times > end - PERIOD) & (rows["type"].to_numpy() == 0)).sum())
-        if times[0] <= end - PERIOD:
-            break
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for group in reversed(range(file.num_row_groups)):
+                rows = file.read_row_group(group, columns=["type", "time"])
+                times = rows["time"].to_numpy()
+                end = int(times[-1]) if end is None else end
+                found += int(((times > end - PERIOD) & (rows["type"].to_numpy() == 0)).sum())
+                if times[0] <= end - PERIOD:
+                    break
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
     return found
 
 

@@ -17,13 +17,23 @@ from numpy.typing import NDArray
 
 from linearroad.layout import Layout
 from linearroad.manifest import check_sizes, read_manifest
+from linearroad.queries.checksums import has_page_checksums
 from linearroad.queries.layout import INPUT_COLUMNS, REASONS
 from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, parse
 from xstream.errors import InputError
 
-__all__ = ["FILE_SHIFT", "Chunk", "Reject", "RowReader", "length_s", "merged", "open_input"]
+__all__ = [
+    "FILE_SHIFT",
+    "Chunk",
+    "Reject",
+    "RowReader",
+    "length_s",
+    "merged",
+    "open_input",
+    "unverified",
+]
 
 ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
 BYTES = 1 << 21
@@ -274,6 +284,12 @@ def length_s(path: Path, minutes: int | None) -> int | None:
     if path.is_dir() and (length := read_manifest(path)["parameters"].get("minutes")) is not None:
         known.append(60 * int(length))
     return min(known, default=None)
+
+
+def unverified(readers: list[RowReader]) -> list[Path]:
+    """The Parquet files whose pages have no checksums, so that reading them verifies nothing."""
+    paths = [reader.path for reader in readers if isinstance(reader, ParquetReader)]
+    return [path for path in paths if not has_page_checksums(path, INPUT_COLUMNS)]
 
 
 def _reader(path: Path) -> RowReader:

@@ -13,6 +13,7 @@ import numpy as np
 import xstream as xs
 from linearroad.manifest import read_manifest
 from linearroad.queries.answering import AnswerSink, RunResult, join_answers
+from linearroad.queries.checksums import unverified_sentence
 from linearroad.queries.comparing import differences, write_digests
 from linearroad.queries.copying import ORIGINAL, Copy, copies_of
 from linearroad.queries.digesting import DigestingWorker
@@ -24,7 +25,7 @@ from linearroad.queries.keeping import keep_state, read_state
 from linearroad.queries.memory import check_memory
 from linearroad.queries.network import RAW, RULES, build
 from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS
-from linearroad.queries.reading import RowReader, open_input
+from linearroad.queries.reading import RowReader, open_input, unverified
 from linearroad.queries.sharding import BURST, HandingWorker, Worker, settled
 from linearroad.queries.stages import stage_nanoseconds
 from linearroad.queries.summary import RunOptions, write_summary
@@ -66,7 +67,8 @@ def run(
     """Run the query over an input and leave answers, rejects and a summary in `out`."""
     _check(options)
     copies = copies_of(source, options.expressways)
-    files = len(open_input(source))
+    readers = open_input(source)
+    files, unchecked = len(readers), [*unverified(readers), *history.unverified]
     if len(copies) > 1:
         check_memory(source, len(copies) * files, history.nbytes)
     kept = None if options.from_state is None else read_state(options.from_state, source)
@@ -85,6 +87,8 @@ def run(
             rejects = RejectWriter(out / "rejects.csv", files > 1)
             with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
                 taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
+                if unchecked:
+                    taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
                 if options.answers == "digest":
                     shares = _divide(source, copies, workers, rejects, clock, options)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -102,12 +103,18 @@ def digest_of_written(path: Path, minutes: int) -> Digests:
         raise InputError(f"{path} does not exist: run the originals with --format parquet")
     sums = np.zeros((minutes, KINDS, DIGEST_WIDTH), np.int64)
     names = ["type", "time", "vid", "qid", "lav", "toll", "seg", "bal", "traveltime"]
-    for batch in pq.ParquetFile(path).iter_batches(1 << 18, columns=names):
-        columns = {name: _filled(batch.column(name)) for name in names}
-        kind, time = columns["type"], columns["time"]
-        if ((kind < 0) | (kind >= KINDS) | (time < 0) | (time >= 60 * minutes)).any():
-            raise InputError(f"{path} has answers that are none to {minutes} minutes of traffic")
-        add_written(sums.reshape(-1), *columns.values())
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(1 << 18, columns=names):
+                columns = {name: _filled(batch.column(name)) for name in names}
+                kind, time = columns["type"], columns["time"]
+                if ((kind < 0) | (kind >= KINDS) | (time < 0) | (time >= 60 * minutes)).any():
+                    raise InputError(
+                        f"{path} contains answers past minute {minutes} of the traffic"
+                    )
+                add_written(sums.reshape(-1), *columns.values())
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
     return sums.view(np.uint64)
 
 
