@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from linearroad.validation.validate import Shown
 from linearroad.validation.verdict import Verdict
 
 from tests.linearroad.describe.test_page import CHROMIUM, rendered
+from tests.report.figures import MACHINE, check_frame, drawn
 
 TIMELINE = """wall_s,stream_s,lag_s,rows,answers,memory_bytes,cpu_s,surprise
 1.0,20,0.01,100,50,200000000,0.9,7
@@ -46,6 +48,46 @@ def test_the_page_needs_nothing_else_and_shows_the_resources(shown: Shown, tmp_p
     assert "&lt;none&gt;" in page  # what others wrote is text, not markup
     (tmp_path / "timeline.csv").unlink()
     assert "Memory of the run" not in write_report(tmp_path, shown).read_text()
+
+
+def test_what_is_wrong_comes_first(shown: Shown, tmp_path: Path) -> None:
+    page = write_report(tmp_path, shown).read_text()
+    order = [
+        "WRONG: 1 missing",
+        "All 1 differences",
+        "vehicle 4711",
+        "Answers by type",
+        "Precision",
+    ]
+    places = [page.index(words, page.index("<body>")) for words in order]
+    assert places == sorted(places)
+    shown.verdict.types[1].differences["missing"] = 700
+    page = write_report(tmp_path, shown).read_text()
+    assert "The first 1 of 700 differences; differences.parquet has them all" in page
+    shown.verdict.types[1].differences["missing"] = 0
+    passed = write_report(tmp_path, Shown(shown.verdict, [])).read_text()
+    assert "<h2>Differences" not in passed
+
+
+def test_the_page_says_how_it_was_made_and_labels_every_axis(shown: Shown, tmp_path: Path) -> None:
+    (tmp_path / "timeline.csv").write_text(TIMELINE)
+    summary = {"version": "9.8.7", "machine": {**MACHINE, "cpu": "another machine"}}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    page = write_report(tmp_path, shown).read_text()
+    check_frame(page)
+    assert "another machine, 2 cores" in page
+    assert "The answers were made on 2026-02-03 at 04:05 UTC by <code>xstream made" in page
+    assert len(drawn(page)) == 8
+
+
+def test_plots_without_figures_are_left_out(tmp_path: Path) -> None:
+    verdict = Verdict("paper", 20.0, True, 0, 0, 0, "")
+    (tmp_path / "timeline.csv").write_text("wall_s,stream_s,lag_s\n")
+    (tmp_path / "summary.json").write_text("not JSON")
+    page = write_report(tmp_path, Shown(verdict, [])).read_text()
+    check_frame(page)
+    assert drawn(page) == []
+    assert "Over the stream" not in page
 
 
 @pytest.mark.chromium
