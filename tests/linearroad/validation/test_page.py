@@ -54,7 +54,7 @@ def test_what_is_wrong_comes_first(shown: Shown, tmp_path: Path) -> None:
     page = write_report(tmp_path, shown).read_text()
     order = [
         "WRONG: 1 missing",
-        "All 1 differences",
+        "<h2>Differences",
         "vehicle 4711",
         "Answers by type",
         "Precision",
