@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -171,6 +172,9 @@ class RowFeed:
         number: int = 0,
     ) -> None:
         self.readers, self.rejects, self.clock = readers, rejects, clock
+        if rejects is not None:
+            for reader in readers:
+                reader.on_reject = partial(rejects.write, file_name=reader.name)
         self.number = number  # of the file among those of the input
         self.manager = manager  # of the engine that it feeds: rows are copied once
         self.limit = FOR_EVER if minutes is None else 60 * minutes
@@ -230,10 +234,6 @@ class RowFeed:
         return True
 
     def _tuple(self, chunk: Chunk, whole: bool) -> tuple[Any, ...]:
-        for reader in self.readers:
-            for reject in reader.unparsed:
-                if self.rejects is not None:
-                    self.rejects.write(reject, reader.name)
         self.rows += len(chunk)
         if len(chunk):
             self.second = int(chunk.times[-1])

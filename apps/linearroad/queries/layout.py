@@ -16,12 +16,13 @@ import xstream as xs
 REASONS = (
     "", "field count", "not an integer", "out of int32", "unknown type", "Time", "VID", "XWay",
     "Lane", "Dir", "Seg", "Pos", "QID", "Sinit", "Send", "DOW", "TOD", "Day", "out of order",
-    "second report",
+    "second report", "line too long",
 )  # fmt: skip
 UNKNOWN_TYPE = 4
 TIME, VID, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY = range(5, 18)
 OUT_OF_ORDER = 18
 SECOND_REPORT = 19
+LINE_TOO_LONG = 20
 
 #: Columns of the input, in the order of docs/linear-road-rules.md, section 1.1.
 INPUT_COLUMNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from linearroad.layout import Layout
 from linearroad.manifest import check_sizes, read_manifest
 from linearroad.queries.checksums import has_page_checksums
-from linearroad.queries.layout import INPUT_COLUMNS, REASONS
+from linearroad.queries.layout import INPUT_COLUMNS, LINE_TOO_LONG, REASONS
 from linearroad.queries.operators.check import stream_times
 from linearroad.queries.operators.merge import merge_rows
-from linearroad.queries.operators.text import FIELDS, parse
+from linearroad.queries.operators.text import FIELDS, LONGEST_LINE, parse
 from xstream.errors import InputError
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
 
 ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
 BYTES = 1 << 21
+SHOWN_BYTES = 200  # of a line that is too long
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 
@@ -72,6 +73,10 @@ class Reject:
     row: str
 
 
+def _nobody(_: Reject) -> None:
+    """Nobody wants to know."""
+
+
 class RowReader(Protocol):
     """One file of rows."""
 
@@ -86,9 +91,8 @@ class RowReader(Protocol):
     def row(self, line: int) -> str:
         """A row as it stands in the file; quick for those that were read last."""
 
-    @property
-    def unparsed(self) -> list[Reject]:
-        """Rows that could not be parsed, since the last look."""
+    #: Told of every row that cannot be parsed.
+    on_reject: Callable[[Reject], None]
 
 
 def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
@@ -111,9 +115,9 @@ class _Recent:
         """The newest chunk, and what its rows can be had from."""
         while self._kept and self._kept[0][0] < self.clock:
             self._kept.popleft()
-        if len(chunk):
+        if len(chunk):  # else there is nothing that the query could reject
             self.clock = int(chunk.times[-1])
-        self._kept.append((self.clock, source))
+            self._kept.append((self.clock, source))
 
     def __iter__(self) -> Iterator[Any]:
         return (source for _, source in self._kept)
@@ -125,7 +129,7 @@ class FlatReader:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self.path = path
-        self._unparsed: list[Reject] = []
+        self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
 
     def _open(self) -> BinaryIO:
@@ -139,21 +143,31 @@ class FlatReader:
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         rest, first_line = b"", 1
+        long: _LongLine | None = None
         try:
             with self._open() as file:
                 while True:
                     block = file.read(BYTES)
+                    ended = not block
+                    if long is not None:
+                        begin = long.skip(block)
+                        if begin < 0:
+                            continue
+                        self.on_reject(long.reject(first_line))
+                        first_line, long, block = first_line + 1, None, block[begin:]
                     text = rest + block
                     while text:
-                        used, lines, chunk = self._parsed(text, first_line, last=not block)
+                        used, lines, chunk = self._parsed(text, first_line, last=ended)
                         first_line += lines
                         text = text[used:]
                         if len(chunk):
                             yield chunk
                         if not lines:
                             break
+                    if len(text) > LONGEST_LINE:
+                        long, text = _LongLine(text), b""
                     rest = text
-                    if not block:
+                    if ended:
                         return
         except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
@@ -170,8 +184,9 @@ class FlatReader:
         chunk = _chunk(tuple(columns[:, :good]), numbers, self._recent.clock)
         self._recent.add(chunk, (first_line, starts[: lines + 1], text[:used]))
         for line, reason in zip(bad[:wrong].tolist(), reasons[:wrong].tolist(), strict=True):
-            row = _as_read(text[starts[line] : starts[line + 1]])
-            self._unparsed.append(Reject(first_line + line, REASONS[reason], row))
+            row = text[starts[line] : starts[line + 1]].removesuffix(b"\n")
+            shown = _shortened(row, len(row)) if reason == LINE_TOO_LONG else _as_read(row)
+            self.on_reject(Reject(first_line + line, REASONS[reason], shown))
         return used, lines, chunk
 
     def row(self, line: int) -> str:
@@ -182,10 +197,26 @@ class FlatReader:
         with self._open() as file:
             return _as_read(next(islice(file, line - 1, None)))
 
-    @property
-    def unparsed(self) -> list[Reject]:
-        found, self._unparsed = self._unparsed, []
-        return found
+
+class _LongLine:
+    """A line that is too long: its begin is kept, the rest is counted."""
+
+    def __init__(self, begin: bytes) -> None:
+        self._begin, self._bytes = begin[:SHOWN_BYTES], len(begin)
+
+    def skip(self, block: bytes) -> int:
+        """Where the next line begins in a block; -1: this one goes on."""
+        end = block.find(b"\n")
+        self._bytes += len(block) if end < 0 else end
+        return -1 if end < 0 and block else end + 1
+
+    def reject(self, number: int) -> Reject:
+        """The line, which is the file's line `number`."""
+        return Reject(number, REASONS[LINE_TOO_LONG], _shortened(self._begin, self._bytes))
+
+
+def _shortened(line: bytes, length: int) -> str:
+    return f"{_as_read(line[:SHOWN_BYTES])}... ({length:,} bytes)"
 
 
 def _as_read(line: bytes) -> str:
@@ -208,6 +239,7 @@ class ParquetReader:
         missing = [name for name in INPUT_COLUMNS if name not in present]
         if missing:
             raise InputError(f"{path} has no column {missing[0]!r}")
+        self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
@@ -258,10 +290,6 @@ class ParquetReader:
         rows = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
         batch = next(islice(rows, (line - 1) // ROWS, None))
         return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
-
-    @property
-    def unparsed(self) -> list[Reject]:
-        return []
 
 
 def open_input(path: Path) -> list[RowReader]:

@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import lzma
+import os
 import signal
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from linearroad.queries.history import History
 from linearroad.queries.layout import INPUT_COLUMNS
 from linearroad.queries.live import Live
 from linearroad.queries.loading import load_history
+from linearroad.queries.reading import FlatReader, Reject
 from linearroad.queries.run import RunOptions, plan, run
 from typer.testing import CliRunner
 
@@ -253,6 +256,42 @@ def test_an_input_without_a_usable_row_is_refused_unless_that_is_wanted(
     result = run(tmp_path / "rows.csv", out, History(), allowed)
     assert (result.reports, result.requests) == (0, 0)
     assert (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\n" + GOOD.format(t=1).encode()])
+@pytest.mark.parametrize("length", [1 << 16, (1 << 16) + 1, 1 << 21, (1 << 21) + 7, 5 << 20])
+def test_a_line_without_end_is_one_reject(tmp_path: Path, length: int, ending: bytes) -> None:
+    """It is skipped in blocks, wherever it ends, and what follows is read as ever."""
+    text = GOOD.format(t=0).encode() + b"7" * length + ending
+    (tmp_path / "rows.csv").write_bytes(text)
+    result = run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
+    assert result.reports == text.count(b"0,5,50,") + text.count(b"1,5,50,")
+    row = (tmp_path / "out" / "rejects.csv").read_text()
+    if length == 1 << 16:
+        assert row == f"2,field count,{'7' * length}\n"
+        return
+    assert row == f"2,line too long,{'7' * 200}... ({length:,} bytes)\n"
+
+
+def test_lines_without_end_take_bounded_memory(tmp_path: Path) -> None:
+    """Three lines of 64 MiB are read with less than 16 MiB."""
+    with (tmp_path / "rows.csv").open("wb") as file:
+        for _ in range(3):
+            for _ in range(64):
+                file.write(b"1," * (1 << 19))
+            file.write(b"\n")
+    reader = FlatReader(tmp_path / "rows.csv")
+    rejects: list[Reject] = []
+    reader.on_reject = rejects.append
+    list(FlatReader(Path(os.devnull)).chunks())  # compiled before it is measured
+    tracemalloc.start()
+    try:
+        assert list(reader.chunks()) == []
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [reject.reason for reject in rejects] == ["line too long"] * 3
+    assert most < 16 << 20
 
 
 @pytest.mark.parametrize(

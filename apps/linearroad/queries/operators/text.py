@@ -7,7 +7,9 @@ from numba import njit
 
 FIELDS = 15
 NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
-FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32 = 1, 2, 3
+FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32, LINE_TOO_LONG = 1, 2, 3, 20
+#: Bytes of a line that are read: fifteen numbers have less than 180, leading zeros apart.
+LONGEST_LINE = 1 << 16
 INT32_MAX = 2147483647
 
 
@@ -35,6 +37,8 @@ def parse_line(text, begin, end, columns, row):
             negative = True
         else:
             integers = False
+    if end - begin > LONGEST_LINE:
+        return LINE_TOO_LONG
     if fields != FIELDS:
         return FIELD_COUNT
     if not integers:
