@@ -46,7 +46,14 @@ def test_all_is_complete_and_every_name_is_there() -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xstream"):
             declared |= {alias.asname or alias.name for alias in node.names}
-    assert declared == set(xs.__all__)
+    assert declared | {"__version__"} == set(xs.__all__)
+
+
+def test_rooms_and_the_version_are_attributes() -> None:
+    code = "import xstream as xs; print(xs.testing.__name__, xs.io.__name__, xs.__version__)"
+    said = run(sys.executable, "-c", code).stdout
+    assert re.fullmatch(r"xstream\.testing xstream\.io \d+\.\d+\.\d+\n", said)
+    assert {"io", "testing", "__version__"} <= set(dir(xs))
 
 
 def test_every_error_is_public_and_in_the_tree() -> None:
@@ -112,10 +119,11 @@ print("heavy:", sorted({heavy!r} & set(sys.modules)))
     ("action", "arguments"),
     [
         ("import xstream", []),
+        ("import xstream; dir(xstream); xstream.__version__", []),
         ("from xstream.cli import main; main()", ["--help"]),
         ("from xstream.cli import main; main()", ["--version"]),
     ],
-    ids=["import", "help", "version"],
+    ids=["import", "version attribute", "help", "version"],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(action: str, arguments: list[str]) -> None:
     code = LOADED.format(action=action, arguments=arguments, heavy=HEAVY)
@@ -131,6 +139,8 @@ def test_the_command_line_tells_its_version_and_its_commands() -> None:
         shown = run(command, option)
         assert shown.returncode == 0
         assert "linearroad" in shown.stdout
+    module = run(sys.executable, "-m", "xstream", "--version")
+    assert module.stdout == version.stdout
     wrong = run(command, "quux")
     assert wrong.returncode == 2
     assert "Traceback" not in wrong.stderr

@@ -13,7 +13,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
     xstream.bench        the paper's benchmarks, and the same work on other engines
     xstream.report       pages
-    xstream.cli          the command line
+    xstream.cli          the command line; `python -m xstream` is the same
 
 Names are loaded when they are first used, so that importing xstream costs next to nothing.
 """
@@ -42,6 +42,7 @@ from xstream.errors import (
 
 if TYPE_CHECKING:
     from xstream import io as io
+    from xstream import testing as testing
     from xstream.ops._numba import array_at, grow, prefetch
     from xstream.ops.kernel import Kernel, kernel
     from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
         memory_manager,
     )
     from xstream.stream import Stream
+
+    __version__: str
 
 _LAZY = {
     "MANAGER_NAMES": "xstream.sigseg",
@@ -85,6 +88,9 @@ _LAZY = {
     "Stream": "xstream.stream",
     "SCHEDULER_NAMES": "xstream.sched",
 }
+
+#: Rooms that are had as attributes.
+_ROOMS = ("io", "testing")
 
 __all__ = [
     "MANAGER_NAMES",
@@ -119,6 +125,7 @@ __all__ = [
     "Timebase",
     "TimebaseError",
     "XStreamError",
+    "__version__",
     "array_at",
     "grow",
     "io",
@@ -126,12 +133,15 @@ __all__ = [
     "memory_manager",
     "prefetch",
     "schema",
+    "testing",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "io":
-        return import_module("xstream.io")
+    if name in _ROOMS:
+        return import_module(f"xstream.{name}")
+    if name == "__version__":
+        return _version()
     home = _LAZY.get(name)
     if home is None:
         raise AttributeError(f"module 'xstream' has no attribute {name!r}")
@@ -141,4 +151,12 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_ROOMS, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    found = version("xstream")
+    globals()["__version__"] = found
+    return found

@@ -7,33 +7,68 @@ from typing import Annotated
 
 import typer
 
+from xstream.console import (
+    Progress,
+    check_output_directory,
+    check_output_file,
+    interrupted_with,
+    within,
+)
+
 app = typer.Typer(
     help="DETECTAUDIO: events in the four channels of a microphone array.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Sigmas = Annotated[float, typer.Option(help="How far an event stands above the noise.")]
+Sigmas = Annotated[
+    float,
+    typer.Option(help="How far an event stands above the noise.", callback=within(0, 10_000)),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def generate(
     out: Annotated[Path, typer.Argument(help="The WAV file to write: four channels.")],
-    seconds: Annotated[float, typer.Option(help="How long.")] = 20.0,
-    events: Annotated[int, typer.Option(help="How many events.")] = 8,
-    low_db: Annotated[float, typer.Option(help="The weakest event's signal-to-noise ratio.")] = 13,
-    high_db: Annotated[float, typer.Option(help="The strongest event's.")] = 30,
-    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 1,
+    seconds: Annotated[float, typer.Option(help="How long.", callback=within(1, 600))] = 20.0,
+    events: Annotated[int, typer.Option(help="How many events.", callback=within(0, 1200))] = 8,
+    low_db: Annotated[
+        float,
+        typer.Option(help="The weakest event's signal-to-noise ratio.", callback=within(-100, 100)),
+    ] = 13,
+    high_db: Annotated[
+        float, typer.Option(help="The strongest event's.", callback=within(-100, 100))
+    ] = 30,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same samples.", callback=within(0, 2**32))
+    ] = 1,
 ) -> None:
     """Write a recording with known events, and beside it a CSV file that says where they are."""
     from detectaudio.recording import generate as make
     from detectaudio.recording import write_wav
+    from xstream.errors import InputError
+    from xstream.report.page import write
 
-    recording = make(seconds, events, (low_db, high_db), seed)
-    write_wav(recording, out)
-    lines = ["start,stop,snr_db,bearing_rad"]
-    lines += [f"{e.start},{e.stop},{e.snr_db:.2f},{e.bearing_rad:.4f}" for e in recording.events]
-    out.with_suffix(".csv").write_text("\n".join(lines) + "\n")
+    if out.suffix.lower() != ".wav":
+        raise InputError(f"{out}: the name of the file to write ends in .wav")
+    if low_db > high_db:
+        raise InputError(f"--low-db is at most --high-db, not {low_db:g} and {high_db:g}")
+    known = out.with_suffix(".csv")
+    for path in (out, known):
+        check_output_file(path)
+    with (
+        interrupted_with(f"{out} is not written"),
+        Progress(out.name, unit="step") as progress,
+    ):
+        progress.begin(events + 2, "step")
+        recording = make(seconds, events, (low_db, high_db), seed, progress=progress)
+        progress.advance(note="writing")
+        lines = ["start,stop,snr_db,bearing_rad"]
+        lines += [
+            f"{e.start},{e.stop},{e.snr_db:.2f},{e.bearing_rad:.4f}" for e in recording.events
+        ]
+        write(known, "\n".join(lines) + "\n")
+        write_wav(recording, out)
     typer.echo(f"{out}: {recording.seconds:g} s, {len(recording.events)} events")
 
 
@@ -41,7 +76,9 @@ def generate(
 def find(
     files: Annotated[list[Path], typer.Argument(help="One WAV file, or one for each channel.")],
     sigmas: Sigmas = 7.0,
-    listen: Annotated[int, typer.Option(help="The channel that is listened to.")] = 0,
+    listen: Annotated[
+        int, typer.Option(help="The channel that is listened to.", callback=within(0, 1023))
+    ] = 0,
     cut: Annotated[Path | None, typer.Option(help="Write each event to a WAV file here.")] = None,
     json: Json = False,
 ) -> None:
@@ -54,12 +91,22 @@ def find(
     from detectaudio.recording import Recording, read_wav, write_wav
     from xstream.errors import InputError
 
+    if cut is not None:
+        check_output_directory(cut)
     recording = read_wav(files)
     if not 0 <= listen < len(recording.channels):
         raise InputError(f"--listen is 0 to {len(recording.channels) - 1}, not {listen}")
     detector = Detector(sigmas=sigmas)
+    total = recording.samples * len(recording.channels)
+    with (
+        interrupted_with("the recording is not searched to its end, so that nothing is shown"),
+        Progress("find", total, "sample") as progress,
+    ):
+        events = search(
+            recording, detector, listen, progress=lambda run: progress.update(run.source_samples)
+        )
     rows = []
-    for number, found in enumerate(search(recording, detector, listen)):
+    for number, found in enumerate(events):
         start, stop = heard(found, detector.padding)
         samples = [np.asarray(segment) for segment in found]
         loud = [
@@ -70,7 +117,6 @@ def find(
             "rms": [round(level, 6) for level in loud],
         })  # fmt: skip
         if cut is not None:
-            cut.mkdir(parents=True, exist_ok=True)
             write_wav(Recording(tuple(samples), recording.rate_hz), cut / f"event-{number:03}.wav")
     _print_found(rows, recording.seconds, json)
 
@@ -89,9 +135,14 @@ def _print_found(rows: list[dict[str, object]], seconds: float, as_json: bool) -
 
 @app.command()
 def evaluate(
-    seconds: Annotated[float, typer.Option(help="Length of the recording of each level.")] = 120.0,
+    seconds: Annotated[
+        float,
+        typer.Option(help="Length of the recording of each level.", callback=within(1, 600)),
+    ] = 120.0,
     sigmas: Sigmas = 7.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same recordings.")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same recordings.", callback=within(0, 2**32))
+    ] = 1,
     json: Json = False,
 ) -> None:
     """How many events of each signal-to-noise ratio are found, and the false alarms."""
@@ -99,7 +150,11 @@ def evaluate(
     from detectaudio.outcome import SURE_DB, sweep
 
     levels = (3.0, 6.0, 8.0, 10.0, 11.0, 12.0, 13.0, 15.0, 20.0)
-    rows = sweep(levels, seconds, Detector(sigmas=sigmas), seed)
+    with (
+        interrupted_with("the evaluation is not finished, so that nothing is shown"),
+        Progress("evaluate") as progress,
+    ):
+        rows = sweep(levels, seconds, Detector(sigmas=sigmas), seed, progress)
     if json:
         import json as writer
 

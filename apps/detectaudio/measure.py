@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from xstream.bench.settings import Settings
     from xstream.query import Query, SinkRef
 
-__all__ = ["before_sync", "benchmark", "with_sync"]
+__all__ = ["before_sync", "benchmark", "check_window", "with_sync"]
 
 #: What the paper's XStream reached (section II), in samples/s over the four channels.
 PAPERS_SAMPLES_PER_SECOND = 7.5e6
@@ -18,11 +18,24 @@ PAPERS_SAMPLES_PER_SECOND = 7.5e6
 FLOOR_MSAMPLES = 100.0
 
 
+def check_window(window: int, recording: Recording) -> None:
+    """Refuse windows so large that much of a recording does not fill one, and is not judged."""
+    from xstream.errors import InputError
+
+    most = recording.samples // 8
+    if window > most:
+        raise InputError(
+            f"--window is at most {most:,} for a recording of {recording.samples:,} samples, "
+            f"not {window:,}"
+        )
+
+
 def with_sync(query: Query, recording: Recording, window: int, repeat: int) -> SinkRef:
     """DETECTAUDIO as it is."""
     from detectaudio.detector import Detector
     from detectaudio.query import declare, sources
 
+    check_window(window, recording)
     channels = sources(query, recording, window, repeat)
     return declare(channels, recording.rate_hz, Detector(block=window)).count()
 
@@ -53,6 +66,7 @@ def benchmark(settings: Settings) -> Report:
         if settings.input is None
         else read_wav([settings.input])
     )
+    check_window(settings.window, recording)
     detector = Detector(block=settings.window)
     outcome = evaluate(
         recording.events, find(recording, detector, 0, settings.scheduler, settings.memory),

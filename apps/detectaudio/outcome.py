@@ -9,6 +9,7 @@ from typing import Any
 from detectaudio.detector import Detector
 from detectaudio.query import Found, find, heard
 from detectaudio.recording import Event, Recording, generate
+from xstream.console import Progress
 
 __all__ = ["SURE_DB", "Outcome", "evaluate", "sweep"]
 
@@ -55,14 +56,21 @@ def evaluate(events: Sequence[Event], found: Sequence[Found], padding: int) -> O
 
 
 def sweep(
-    levels_db: Sequence[float], seconds: float, detector: Detector | None = None, seed: int = 1
+    levels_db: Sequence[float],
+    seconds: float,
+    detector: Detector | None = None,
+    seed: int = 1,
+    progress: Progress | None = None,
 ) -> list[tuple[float, int, int, int]]:
     """Level, events, how many were found, false alarms: for each level a recording of its own."""
     chosen = detector or Detector()
+    told = progress or Progress.silent()
+    told.begin(len(levels_db), "level")
     rows = []
     for number, level in enumerate(levels_db):
         events = max(1, int(seconds / 2.5))
         recording: Recording = generate(seconds, events, level, seed + number)
         outcome = evaluate(recording.events, find(recording, chosen), chosen.padding)
         rows.append((level, events, len(outcome.found), len(outcome.false_alarms)))
+        told.advance()
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import xstream as xs
 from detectaudio._kernels import score
@@ -74,13 +74,18 @@ def find(
     listen: int = 0,
     scheduler: str = "df",
     memory: str = "refcount-lazy",
+    progress: Callable[[xs.Run], None] | None = None,
 ) -> list[Found]:
-    """The events of a recording, each with its samples in every channel."""  # fmt: skip
+    """The events of a recording, each with its samples in every channel.
+
+    `KeyboardInterrupt` where Ctrl-C cuts it short: some of the events are not all of them.
+    """
     chosen = detector or Detector()
     query = xs.Query("detectaudio")
     channels = sources(query, recording, chosen.block)
     out = declare(channels, recording.rate_hz, chosen, listen).collect()
-    found = query.run(scheduler=scheduler, memory=memory)[out]
+    run = query.run(scheduler=scheduler, memory=memory, progress=progress or False)
+    found = run.uninterrupted()[out]
     return [row if isinstance(row, tuple) else (row,) for row in found]
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from xstream.bench.recording import read_sound
+from xstream.console import Progress, whole_file
 from xstream.errors import InputError
 
 __all__ = ["Event", "Recording", "generate", "read_wav", "write_wav"]
@@ -22,6 +24,8 @@ CHANNELS = 4
 NOISE = 0.01
 SOUND_M_S = 343.0
 #: Microphones at the corners of a square, in metres: x and y of each.
+#: Noise is made so many samples at a time: Ctrl-C is noticed in between.
+BLOCK_SAMPLES = 1 << 21
 SQUARE_M = np.array([[0.06, 0.06], [-0.06, 0.06], [-0.06, -0.06], [0.06, -0.06]])
 
 
@@ -88,10 +92,17 @@ def noise(
     rng: np.random.Generator, samples: int, rate_hz: float, level: float = NOISE
 ) -> npt.NDArray[np.float64]:
     """White noise of that deviation, and wind: slow and louder."""
-    white = rng.standard_normal(samples) * level
+    found = np.empty(samples)
+    blocks = [slice(at, at + BLOCK_SAMPLES) for at in range(0, samples, BLOCK_SAMPLES)]
+    for block in blocks:
+        rng.standard_normal(out=found[block])
+        found[block] *= level
     every = max(1, round(rate_hz / 240.0))  # gusts a few milliseconds long, joined by lines
     gusts = rng.standard_normal(samples // every + 2) * (2.0 * level)
-    return white + np.interp(np.arange(samples) / every, np.arange(len(gusts)), gusts)
+    for block in blocks:
+        at = np.arange(block.start, min(block.stop, samples)) / every
+        found[block] += np.interp(at, np.arange(len(gusts)), gusts)
+    return found
 
 
 def generate(
@@ -100,10 +111,12 @@ def generate(
     snr_db: float | tuple[float, float] = (12.0, 30.0),
     seed: int = 1,
     rate_hz: float = RATE_HZ,
+    progress: Progress | None = None,
 ) -> Recording:
     """A recording with so many events, spread over it at random places, none of them touching.
 
-    `snr_db` is one value for all events, or the range that they are drawn from.
+    `snr_db` is one value for all events, or the range that they are drawn from. `progress` advances
+    by one for the noise, and by one for each event.
 
     >>> recording = generate(seconds=1.0, events=1, seed=4)
     >>> len(recording.channels), recording.samples, len(recording.events)
@@ -118,7 +131,9 @@ def generate(
             raise InputError(
                 f"{events} events need at least {0.4 + 0.5 * events:g} s, not {seconds:g} s"
             )
+    told = progress or Progress.silent()
     channels = [noise(rng, samples, rate_hz) for _ in range(CHANNELS)]
+    told.advance()
     lowest, highest = (snr_db, snr_db) if isinstance(snr_db, int | float) else snr_db
     known = []
     for number in range(events):
@@ -130,6 +145,7 @@ def generate(
             heard = delayed(loud, 64.0 + float(late))
             channel[start - 64 : start - 64 + len(heard)] += heard
         known.append(Event(start, start + len(sound), level_db, bearing))
+        told.advance()
     return Recording(
         tuple(channel.astype(np.float32) for channel in channels), rate_hz, tuple(known)
     )
@@ -137,16 +153,11 @@ def generate(
 
 def read_wav(paths: Sequence[Path]) -> Recording:
     """The channels of one sound file, or of several, one after another."""
-    import soundfile
-
     channels: list[npt.NDArray[np.float32]] = []
     rates = set()
     for path in paths:
-        try:
-            samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{path} cannot be read as a sound file: {error}") from error
-        rates.add(float(rate_hz))
+        samples, rate_hz = read_sound(path)
+        rates.add(rate_hz)
         channels.extend(np.ascontiguousarray(channel) for channel in samples.T)
     if not channels or not len(channels[0]):
         raise InputError(f"{', '.join(map(str, paths))}: no samples")
@@ -158,8 +169,17 @@ def read_wav(paths: Sequence[Path]) -> Recording:
 
 
 def write_wav(recording: Recording, path: Path) -> None:
-    """All channels in one file, as 16-bit samples."""
+    """All channels in one WAV file, as 16-bit samples: whole, or not at all."""
     import soundfile
 
-    samples = np.stack(recording.channels, axis=1)
-    soundfile.write(path, samples, round(recording.rate_hz), subtype="PCM_16")
+    rate_hz, channels = round(recording.rate_hz), recording.channels
+    try:
+        with (
+            whole_file(path) as part,
+            soundfile.SoundFile(part, "w", rate_hz, len(channels), "PCM_16", format="WAV") as sound,
+        ):
+            for at in range(0, recording.samples, BLOCK_SAMPLES):
+                block = [channel[at : at + BLOCK_SAMPLES] for channel in channels]
+                sound.write(np.stack(block, axis=1))
+    except RuntimeError as error:
+        raise InputError(f"{path} cannot be written: {error}") from error

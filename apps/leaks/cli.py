@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from xstream.console import Progress, check_output_file, interrupted_with, whole_file, within
+
 app = typer.Typer(
     help="PIPELINE: leaks of a water main, in the echoes of its pressure transients.",
     no_args_is_help=True,
@@ -18,41 +20,62 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command()
 def generate(
     out: Annotated[Path, typer.Argument(help="The .npy file to write.")],
-    seconds: Annotated[float, typer.Option(help="How long, at 8,000 samples/s.")] = 60.0,
-    transients: Annotated[int, typer.Option(help="How many dips of pressure.")] = 20,
-    leaks: Annotated[int, typer.Option(help="How many of them have passed a leak.")] = 8,
-    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 1,
+    seconds: Annotated[
+        float,
+        typer.Option(help="How long, at 8,000 samples/s.", callback=within(1, 3600)),
+    ] = 60.0,
+    transients: Annotated[
+        int, typer.Option(help="How many dips of pressure.", callback=within(0, 3200))
+    ] = 20,
+    leaks: Annotated[
+        int, typer.Option(help="How many of them have passed a leak.", callback=within(0, 3200))
+    ] = 8,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same samples.", callback=within(0, 2**32))
+    ] = 1,
 ) -> None:
     """Write pressure with known leaks, and beside it a CSV file that says where they are."""
     import numpy as np
 
     from leaks.pressure import generate as make
     from xstream.errors import InputError
+    from xstream.report.page import write
 
     if out.suffix != ".npy":
         raise InputError(f"{out}: the name of the file to write ends in .npy")
-    pressure = make(seconds, transients, leaks, seed=seed)
-    np.save(out, pressure.samples)
-    lines = ["at,height_bar,echo,leak"]
-    lines += [f"{t.at},{t.height_bar:.5f},{t.echo:.3f},{int(t.leak)}" for t in pressure.transients]
-    out.with_suffix(".csv").write_text("\n".join(lines) + "\n")
+    known = out.with_suffix(".csv")
+    for path in (out, known):
+        check_output_file(path)
+    with interrupted_with(f"{out} is not written"):
+        pressure = make(seconds, transients, leaks, seed=seed)
+        lines = ["at,height_bar,echo,leak"]
+        lines += [
+            f"{t.at},{t.height_bar:.5f},{t.echo:.3f},{int(t.leak)}" for t in pressure.transients
+        ]
+        write(known, "\n".join(lines) + "\n")
+        with whole_file(out) as part, part.open("wb") as file:
+            np.save(file, pressure.samples)
     typer.echo(f"{out}: {seconds:g} s, {transients} transients, {leaks} of them with a leak")
 
 
 @app.command()
 def find(
     file: Annotated[Path, typer.Argument(help="A .npy file, or a CSV file: its last column.")],
-    rate_hz: Annotated[float, typer.Option(help="Samples a second.")] = 8_000.0,
+    rate_hz: Annotated[
+        float, typer.Option(help="Samples a second.", callback=within(0.001, 1e9))
+    ] = 8_000.0,
     json: Json = False,
 ) -> None:
     """Find leaks in a file: when, and how weak the echo is."""
     from leaks.pressure import read
     from leaks.query import find as search
-    from xstream.errors import InputError
 
-    if rate_hz <= 0:
-        raise InputError(f"--rate-hz is positive, not {rate_hz:g}")
-    found = search(read(file, rate_hz))
+    pressure = read(file, rate_hz)
+    with (
+        interrupted_with("the file is not searched to its end, so that nothing is shown"),
+        Progress("find", len(pressure.samples), "sample") as progress,
+    ):
+        found = search(pressure, progress=lambda run: progress.update(run.source_samples))
     if json:
         import json as writer
 
@@ -66,14 +89,24 @@ def find(
 
 @app.command()
 def evaluate(
-    seconds: Annotated[float, typer.Option(help="Length of the recording of each level.")] = 150.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same recordings.")] = 1,
+    seconds: Annotated[
+        float,
+        typer.Option(help="Length of the recording of each level.", callback=within(5, 3600)),
+    ] = 150.0,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same recordings.", callback=within(0, 2**32))
+    ] = 1,
     json: Json = False,
 ) -> None:
     """How many leaks of each height over the noise are found, and the false alarms."""
     from leaks.outcome import SURE_DB, sweep
 
-    rows = sweep((20.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 40.0, 50.0), seconds, seed=seed)
+    levels = (20.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 40.0, 50.0)
+    with (
+        interrupted_with("the evaluation is not finished, so that nothing is shown"),
+        Progress("evaluate") as progress,
+    ):
+        rows = sweep(levels, seconds, seed=seed, progress=progress)
     if json:
         import json as writer
 

@@ -9,6 +9,7 @@ from typing import Any
 from leaks.detector import LeakDetector
 from leaks.pressure import Pressure, Transient, generate
 from leaks.query import find
+from xstream.console import Progress
 
 __all__ = ["SURE_DB", "Outcome", "evaluate", "sweep"]
 
@@ -52,9 +53,15 @@ def evaluate(pressure: Pressure, found: Sequence[tuple[int, float]]) -> Outcome:
 
 
 def sweep(
-    levels_db: Sequence[float], seconds: float, detector: LeakDetector | None = None, seed: int = 1
+    levels_db: Sequence[float],
+    seconds: float,
+    detector: LeakDetector | None = None,
+    seed: int = 1,
+    progress: Progress | None = None,
 ) -> list[tuple[float, int, int, int]]:
     """Level, leaks, how many were found, false alarms: for each level a recording of its own."""
+    told = progress or Progress.silent()
+    told.begin(len(levels_db), "level")
     rows = []
     for number, level in enumerate(levels_db):
         transients = int(seconds / 2.5)
@@ -63,4 +70,5 @@ def sweep(
         rows.append((
             level, len(pressure.leaks), len(outcome.found), len(outcome.false_alarms)
         ))  # fmt: skip
+        told.advance()
     return rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ __all__ = ["Pressure", "Transient", "generate", "read"]
 RATE_HZ = 8_000.0
 LEVEL_BAR = 4.0
 NOISE_BAR = 0.002
+#: Pressure is made so many samples at a time: Ctrl-C is noticed in between.
+BLOCK_SAMPLES = 1 << 20
 #: A dip's width, and the echo's delay: together they fit the guard of a window.
 DIP_SAMPLES = 20.0
 DELAY_SAMPLES = (130, 180)
@@ -76,9 +79,13 @@ def generate(
     if transients and slot <= APART_SAMPLES:
         least = APART_SAMPLES * (transients + 1) / RATE_HZ
         raise InputError(f"{transients} transients need more than {least:g} s, not {seconds:g} s")
-    time = np.arange(count) / RATE_HZ
-    samples = LEVEL_BAR + 0.1 * np.sin(2 * np.pi * time / 47.0) + 0.02 * np.sin(time * 2 * np.pi)
-    samples += NOISE_BAR * rng.standard_normal(count)
+    samples = np.empty(count)
+    for at in range(0, count, BLOCK_SAMPLES):
+        block = samples[at : at + BLOCK_SAMPLES]
+        time = np.arange(at, at + len(block)) / RATE_HZ
+        block[:] = LEVEL_BAR + 0.1 * np.sin(2 * np.pi * time / 47.0)
+        block += 0.02 * np.sin(time * 2 * np.pi)
+        block += NOISE_BAR * rng.standard_normal(len(block))
     leaky = np.zeros(transients, bool)
     leaky[rng.permutation(transients)[:leaks]] = True
     lowest, highest = (snr_db, snr_db) if isinstance(snr_db, int | float) else snr_db
@@ -101,16 +108,29 @@ def _add_dip(samples: npt.NDArray[np.float64], at: int, height: float) -> None:
 
 def read(path: Path, rate_hz: float = RATE_HZ) -> Pressure:
     """Samples of a `.npy` file, or of a CSV file: its last column."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
     try:
-        if path.suffix == ".npy":
-            samples = np.load(path, allow_pickle=False)
-        else:
-            import pyarrow.csv
+        samples = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _last_column(path)
+    except (OSError, ValueError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error).isprintable() else "it is damaged"
+        raise InputError(f"{path} cannot be read as pressure: {reason}") from error
+    if samples.ndim != 1 or samples.dtype.kind not in "iuf" or not len(samples):
+        raise InputError(
+            f"{path} cannot be read as pressure: it has values of type {samples.dtype} in shape "
+            f"{samples.shape}, not a row of numbers"
+        )
+    return Pressure(np.ascontiguousarray(samples, np.float64), rate_hz)
 
-            table = pyarrow.csv.read_csv(path)
-            samples = table.column(table.num_columns - 1).to_numpy()
-        if samples.ndim != 1:
-            raise ValueError(f"it has {samples.ndim} dimensions")
-        return Pressure(np.ascontiguousarray(samples, np.float64), rate_hz)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as pressure: {error}") from error
+
+def _last_column(path: Path) -> npt.NDArray[Any]:
+    """The last column of a CSV file."""
+    import pyarrow.csv
+
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if b"\0" in start:
+        raise ValueError("it is neither a .npy file nor a CSV file, but binary data")
+    table = pyarrow.csv.read_csv(path)
+    found: npt.NDArray[Any] = table.column(table.num_columns - 1).to_numpy()
+    return found

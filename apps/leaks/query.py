@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import xstream as xs
 from leaks._kernels import leak_detect
 from leaks.detector import LeakDetector
@@ -39,10 +41,15 @@ def find(
     detector: LeakDetector | None = None,
     scheduler: str = "df",
     memory: str = "refcount-lazy",
+    progress: Callable[[xs.Run], None] | None = None,
 ) -> list[tuple[int, float]]:
-    """Where leaks are, by sample index, and how weak their echoes are."""  # fmt: skip
+    """Where leaks are, by sample index, and how weak their echoes are.
+
+    `KeyboardInterrupt` where Ctrl-C cuts it short: some of the leaks are not all of them.
+    """
     query = xs.Query("pipeline")
     stream = query.source(xs.io.array(pressure.samples, pressure.rate_hz), name="pressure")
     out = declare(stream, detector).collect()
-    found: list[tuple[int, float]] = query.run(scheduler=scheduler, memory=memory)[out]
+    run = query.run(scheduler=scheduler, memory=memory, progress=progress or False)
+    found: list[tuple[int, float]] = run.uninterrupted()[out]
     return found

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from xstream.console import interrupted_with, within
+
 app = typer.Typer(
     help="Acoustic localisation: where calls come from, by several microphone arrays.",
     no_args_is_help=True,
@@ -21,9 +23,16 @@ def _group() -> None:
 @app.command()
 def demo(
     arrays: Annotated[int, typer.Option(help="Arrays of four microphones.")] = 4,
-    calls: Annotated[int, typer.Option(help="How many calls there are.")] = 8,
-    snr_db: Annotated[float, typer.Option(help="A call's signal-to-noise ratio at 10 m.")] = 30.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same scene.")] = 1,
+    calls: Annotated[
+        int, typer.Option(help="How many calls there are.", callback=within(0, 100))
+    ] = 8,
+    snr_db: Annotated[
+        float,
+        typer.Option(help="A call's signal-to-noise ratio at 10 m.", callback=within(-100, 100)),
+    ] = 30.0,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same scene.", callback=within(0, 2**32))
+    ] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Let calls be heard in a field, locate them, and compare with where they were."""
@@ -31,8 +40,9 @@ def demo(
     from localise.query import locate
     from localise.scene import generate
 
-    scene = generate(arrays, calls, snr_db, seed)
-    found = locate(scene)
+    with interrupted_with("the calls are not all located, so that nothing is shown"):
+        scene = generate(arrays, calls, snr_db, seed)
+        found = locate(scene)
     outcome = evaluate(scene, found)
     if json:
         import json as writer
@@ -44,8 +54,12 @@ def demo(
             f"{each.second:8.3f} s  x {each.x_m:7.2f} m  y {each.y_m:7.2f} m  "
             f"{each.arrays} arrays, bearings {each.off_m:.2f} m off"
         )
+    errors = ""
+    if outcome.errors_m:
+        errors = (
+            f"; errors {outcome.median_m:.3f} m in the middle, {outcome.largest_m:.3f} m at most"
+        )
     typer.echo(
         f"{len(outcome.errors_m)} of {len(scene.calls)} calls located, "
-        f"{outcome.false_alarms} false alarms; "
-        f"errors {outcome.median_m:.3f} m in the middle, {outcome.largest_m:.3f} m at most"
+        f"{outcome.false_alarms} false alarms{errors}"
     )

@@ -16,10 +16,12 @@ __all__ = ["benchmark", "field"]
 def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
     """The query over a scene that is played over and over."""
     from detectaudio.detector import Detector
+    from detectaudio.measure import check_window
     from detectaudio.query import sources
 
     from localise.query import declare
 
+    check_window(window, scene.recordings[0])
     arrays = [
         sources(query, recording, window, repeat, label=f"array {number}, ")
         for number, recording in enumerate(scene.recordings)
@@ -29,6 +31,8 @@ def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
 
 def benchmark(settings: Settings) -> Report:
     """DETECTAUDIO at four arrays, bearings, positions (section II, acoustic localisation)."""
+    from detectaudio.measure import check_window
+
     from localise.outcome import evaluate
     from localise.query import locate
     from localise.scene import generate
@@ -39,6 +43,7 @@ def benchmark(settings: Settings) -> Report:
     if settings.input is not None:
         raise InputError("localise makes its own scene: leave --input out")
     scene = generate()
+    check_window(settings.window, scene.recordings[0])
     outcome = evaluate(scene, locate(scene, None, settings.scheduler, settings.memory))
     if outcome.missed or outcome.false_alarms or outcome.largest_m > 1.0:
         raise AssertionError(f"localise: {outcome.to_json()}")

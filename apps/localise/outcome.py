@@ -41,8 +41,8 @@ class Outcome:
             "located": len(self.errors_m),
             "missed": self.missed,
             "false_alarms": self.false_alarms,
-            "median_error_m": self.median_m,
-            "largest_error_m": self.largest_m,
+            "median_error_m": self.median_m if self.errors_m else None,
+            "largest_error_m": self.largest_m if self.errors_m else None,
             "errors_m": list(self.errors_m),
         }
 

@@ -76,7 +76,7 @@ def locate(
         for number, recording in enumerate(scene.recordings)
     ]
     out = declare(arrays, scene, how).collect()
-    rows = query.run(scheduler=scheduler, memory=memory)[out]
+    rows = query.run(scheduler=scheduler, memory=memory).uninterrupted()[out]
     skipped = how.padding / scene.rate_hz
     found = [Located(row[0] / scene.rate_hz + skipped, *row[1:]) for row in rows]
     return sorted(found, key=lambda each: each.second)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from xstream.console import interrupted_with, within
+
 app = typer.Typer(
     help="Network monitoring: packets put right from several receivers' corrupted copies.",
     no_args_is_help=True,
@@ -20,11 +22,15 @@ def _group() -> None:
 
 @app.command()
 def demo(
-    packets: Annotated[int, typer.Option(help="How many are sent.")] = 4_000,
+    packets: Annotated[
+        int, typer.Option(help="How many are sent.", callback=within(1, 200_000))
+    ] = 4_000,
     receivers: Annotated[int, typer.Option(help="How many hear them, 16 at most.")] = 6,
     groups: Annotated[int, typer.Option(help="In how many places receivers stand.")] = 3,
     error_rate: Annotated[float, typer.Option(help="Of bits, while there is interference.")] = 4e-4,
-    seed: Annotated[int, typer.Option(help="Same seed, same receptions.")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Same seed, same receptions.", callback=within(0, 2**32))
+    ] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Let receivers hear packets wrongly, put them right, and compare with what was sent."""
@@ -32,8 +38,9 @@ def demo(
     from netmon.packets import generate
     from netmon.query import monitor
 
-    heard = generate(packets, receivers, groups, error_rate=error_rate, seed=seed)
-    delivered = monitor(heard)
+    with interrupted_with("the packets are not all put right, so that nothing is shown"):
+        heard = generate(packets, receivers, groups, error_rate=error_rate, seed=seed)
+        delivered = monitor(heard)
     outcome = evaluate(heard, delivered)
     if json:
         import json as writer

@@ -14,13 +14,21 @@ __all__ = ["benchmark", "network"]
 
 #: What the paper's XStream reached (section II), in packets/s.
 PAPERS_PACKETS_PER_SECOND = 241.5e3
+#: Receptions of a trial are all in memory; they take no more than this.
+MOST_BYTES = 1 << 30
 
 
 def network(query: Query, heard: Receptions, window: int, repeat: int) -> SinkRef:
     """The query over receptions that come in segments of about `window` words."""
     from netmon.packets import repeated
     from netmon.query import declare, sources
+    from xstream.errors import InputError
 
+    if repeat * sum(stream.nbytes for stream in heard.streams) > MOST_BYTES:
+        raise InputError(
+            f"netmon keeps the receptions of a trial in memory, {MOST_BYTES >> 30} GB at most: "
+            "give smaller --seconds or --samples"
+        )
     again = repeated(heard, repeat)
     monitored = declare(sources(query, again, max(1, window // heard.row)), heard.words)
     monitored.clusters.count()

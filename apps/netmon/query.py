@@ -98,7 +98,7 @@ def monitor(
     query = xs.Query("netmon")
     monitored = declare(sources(query, heard), heard.words)
     packets, clusters = monitored.packets.collect(), monitored.clusters.collect()
-    run = query.run(scheduler=scheduler, memory=memory, tuple_burst=batch)
+    run = query.run(scheduler=scheduler, memory=memory, tuple_burst=batch).uninterrupted()
     rows, last = run[packets], run[clusters]
     return Delivered(
         np.array([row[0] for row in rows], np.int64),

@@ -125,7 +125,18 @@ def test_the_command_writes_finds_and_cuts(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("find", "missing.wav"), "missing.wav cannot be read as a sound file"),
+        (("find", "missing.wav"), "missing.wav does not exist"),
+        (("find", "noise.wav", "--cut", "/proc/none"), "/proc/none cannot be written"),
+        (("find", "noise.wav", "--listen", "4"), "--listen is 0 to 0, not 4"),
+        (("find", "noise.wav", "--sigmas", "nan"), "--sigmas must be from 0 to 10,000, not nan"),
+        (("generate", "/proc/none/x.wav"), "/proc/none/x.wav cannot be written"),
+        (("generate", "x.csv"), "ends in .wav"),
+        (("generate", "x.wav", "--seconds", "1e12"), "--seconds must be from 1 to 600"),
+        (("generate", "x.wav", "--events", "-1"), "--events must be from 0 to 1,200"),
+        (("generate", "x.wav", "--high-db", "nan"), "--high-db must be from -100 to 100"),
+        (("generate", "x.wav", "--low-db", "31"), "--low-db is at most --high-db"),
+        (("generate", "x.wav", "--seed", "-1"), "--seed must be from 0"),
+        (("evaluate", "--seconds", "nan"), "--seconds must be from 1 to 600, not nan"),
         (("generate", "x.wav", "--seconds", "1", "--events", "9"), "9 events need at least"),
         (("evaluate", "--sigmas", "-1"), "sigmas"),
     ],
@@ -138,7 +149,10 @@ def test_bad_input_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    noise = np.random.default_rng(0).normal(0, 0.01, 9_600).astype(np.float32)
+    write_wav(Recording((noise,), 48_000.0), Path("noise.wav"))
     assert call(monkeypatch, "detectaudio", *arguments) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["noise.wav"]
     said = capsys.readouterr().err
     assert sentence in said
     assert len(said.strip().splitlines()) == 1

@@ -84,11 +84,23 @@ def test_the_command_writes_and_finds(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("find", "missing.npy"), "missing.npy cannot be read as pressure"),
+        (("find", "missing.npy"), "missing.npy does not exist"),
+        (("find", "sound.wav"), "sound.wav cannot be read as pressure: it is neither a .npy file"),
+        (("find", "sound.npy"), "sound.npy cannot be read as pressure"),
+        (("find", "table.npy"), "not a row of numbers"),
+        (("find", "words.csv"), "words.csv cannot be read as pressure"),
+        (("find", "binary.csv"), "binary.csv cannot be read as pressure"),
+        (("generate", "x.npy", "--seconds", "nan"), "--seconds must be from 1 to 3,600, not nan"),
+        (("generate", "x.npy", "--seconds", "1e12"), "--seconds must be from 1 to 3,600"),
+        (("generate", "x.npy", "--transients", "-1"), "--transients must be from 0 to 3,200"),
+        (("generate", "x.npy", "--seed", "-1"), "--seed must be from 0"),
+        (("generate", "/proc/none/x.npy"), "/proc/none/x.npy cannot be written"),
+        (("generate", "taken.npy"), "taken.csv cannot be written: it is a directory"),
+        (("evaluate", "--seconds", "3"), "--seconds must be from 5 to 3,600, not 3"),
         (("generate", "x.npy", "--seconds", "5"), "20 transients need more than"),
         (("generate", "x.npy", "--leaks", "30"), "30 of 20 transients"),
         (("generate", "x.wav"), "ends in .npy"),
-        (("find", "x.npy", "--rate-hz", "0"), "--rate-hz is positive"),
+        (("find", "x.npy", "--rate-hz", "0"), "--rate-hz must be from 0.001"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -99,10 +111,18 @@ def test_bad_input_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    for name in ("sound.wav", "sound.npy"):
+        Path(name).write_bytes(b"RIFF" + bytes(range(256)) * 4)
+    Path("binary.csv").write_bytes(b"a,b\n" + bytes(range(128, 256)) * 4)
+    Path("words.csv").write_text("a,b\n1,two\n")
+    np.save("table.npy", np.zeros((2, 2)))
+    Path("taken.csv").mkdir()
+    there = sorted(Path().rglob("*"))
     assert call(monkeypatch, "leaks", *arguments) == 2
     said = capsys.readouterr().err
     assert sentence in said
-    assert len(said.strip().splitlines()) == 1
+    assert said.strip().isprintable()
+    assert sorted(Path().rglob("*")) == there
 
 
 @pytest.mark.parametrize(

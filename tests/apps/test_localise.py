@@ -123,3 +123,14 @@ def test_the_command_reports_the_error(
     assert "2 of 2 calls located" in capsys.readouterr().out
     assert call(monkeypatch, "localise", "demo", "--arrays", 1) == 2
     assert "a position takes 2 to 16 arrays, not 1" in capsys.readouterr().err
+    assert call(monkeypatch, "localise", "demo", "--calls", 100_000) == 2
+    assert "--calls must be from 0 to 100, not 100000" in capsys.readouterr().err
+
+
+def test_where_no_call_is_located_there_is_no_error_of_positions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "localise", "demo", "--calls", 0, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["largest_error_m"] is None
+    assert call(monkeypatch, "localise", "demo", "--calls", 0) == 0
+    assert "nan" not in capsys.readouterr().out

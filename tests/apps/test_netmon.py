@@ -154,3 +154,7 @@ def test_the_command_tells_what_became_of_the_packets(
     assert "reconstructed from corrupted copies" in capsys.readouterr().out
     assert call(monkeypatch, "netmon", "demo", "--groups", 9) == 2
     assert "6 receivers, 16 at most, cannot stand in 9 groups" in capsys.readouterr().err
+    assert call(monkeypatch, "netmon", "demo", "--packets", 10**12) == 2
+    assert "--packets must be from 1 to 200,000" in capsys.readouterr().err
+    assert call(monkeypatch, "netmon", "demo", "--error-rate", "nan") == 2
+    assert "the error rate is below 0.1" in capsys.readouterr().err

@@ -181,5 +181,28 @@ with exit_on_interrupt(), interrupted_with("nothing was kept"):
 """
 
 
+NOTICED = """
+import time
+from xstream.console import exit_on_interrupt
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(60)
+try:
+    with exit_on_interrupt():
+        Slow()
+        raise KeyboardInterrupt("noticed all the same")
+finally:
+    time.sleep(0.3)
+"""
+
+
+def test_an_interrupt_that_was_lost_and_noticed_strikes_once() -> None:
+    assert interrupted(NOTICED, signal.SIGINT) == (
+        130,
+        "xstream: interrupted: noticed all the same",
+    )
+
+
 def test_an_interrupt_that_strikes_in_a_finaliser_is_not_lost() -> None:
     assert interrupted(LOST, signal.SIGINT) == (130, "xstream: interrupted: nothing was kept")

@@ -74,6 +74,8 @@ def test_the_table_has_every_trial_with_every_parameter_machine_and_commit() -> 
               "processor", "cores", "commit", "measured"}  # fmt: skip
     assert wanted <= set(rows[0])
     assert all(row["experiment"] == "own" for row in rows)
+    assert [row["load"] for row in rows] == ["1", "2"] * 3  # not the machine's
+    assert float(rows[0]["machine_load"]) >= 0
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
@@ -137,7 +139,10 @@ def test_an_experiment_of_ones_own_is_run_by_its_folder(
     [
         (("fig99",), "there is no experiment 'fig99'"),
         (("fig6", "--clock", "sun"), "--clock is wall or processor"),
-        (("fig6", "--trials", "0"), "--trials is at least 1"),
+        (("fig6", "--trials", "0"), "--trials must be from 1 to 10,000"),
+        (("fig6", "--seconds", "nan"), "--seconds must be from 0.0001 to 60, not nan"),
+        (("fig6", "--out", "/proc/none"), "/proc/none/fig6 cannot be written"),
+        (("all", "--out", "/dev/null"), "cannot be written: /dev/null is not a directory"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -158,6 +163,76 @@ def test_without_a_name_the_experiments_are_listed(
     assert call(monkeypatch, "experiment") == 0
     said = capsys.readouterr().out
     assert all(name in said for name in OURS)
+    assert call(monkeypatch, "experiment", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {each["experiment"] for each in listed} == set(experiments.experiments())
+    assert all(each["title"] for each in listed)
+
+
+# -- what pages claim ------------------------------------------------------------------------
+
+
+def _value(cell: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            pass
+    return {"True": True, "False": False}.get(cell, cell)
+
+
+def _stored_rows(name: str) -> list[Row]:
+    """The trials that stand beside an experiment."""
+    path = experiments.experiments()[name] / "results.csv"
+    with path.open() as file:
+        return [{k: _value(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_page_beside_an_experiment_says_what_its_trials_show(name: str) -> None:
+    finding = find_experiment(name).find(_stored_rows(name))
+    page = (experiments.experiments()[name] / "page.md").read_text()
+    assert finding.text.strip() in page
+
+
+def _slowed(rows: list[Row], by: float, **which: Any) -> list[Row]:
+    """The same trials, some of them slower than they were."""
+    return [
+        {**row, **{k: row[k] / by for k in row if k.endswith("samples_per_second")}}
+        if all(row[k] == v for k, v in which.items())
+        else row
+        for row in rows
+    ]
+
+
+CLAIMS = {
+    "fig6": (
+        {"memory": "refcount-lazy", "batch_kb": 4096},
+        "`refcount-lazy` is flat",
+        "`refcount-lazy` falls to",
+    ),
+    "fig7": (
+        {"rate_control": "with", "scheduler": "rtc", "load": 4},
+        "under every scheduler, as in the paper",
+        "except under `rtc`",
+    ),
+    "fig8": (
+        {"application": "PIPELINE", "model": "SEGS"},
+        "is no difference (1.02 times) in PIPELINE",
+        "a loss (0.00 times) in PIPELINE",
+    ),
+    "table1": ({"first": True}, "Segments are ahead", "segments are not ahead"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claims_follow_from_the_figures_of_the_run(name: str) -> None:
+    which, before, after = CLAIMS[name]
+    rows, find = _stored_rows(name), find_experiment(name).find
+    assert before in find(rows).text
+    changed = find(_slowed(rows, 1e5, **which)).text
+    assert before not in changed
+    assert after in changed
 
 
 # -- Figure 8: one answer in every form ------------------------------------------------------

@@ -132,6 +132,34 @@ def test_any_script_s_query_can_be_had(tmp_path: Path, capsys: pytest.CaptureFix
         script_query(script)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("values = [1][one]", "boom.py, line 6: values = [1][one]: IndexError: list index out of"),
+        ("q.source(3)", "boom.py, line 6: q.source(3): GraphError"),
+        ("src.map(lambda seg: seg / no, out=int).count()",
+         "boom.py, line 6: src.map(lambda seg: seg / no, out=int).count(): "),
+        ("q.(", "boom.py, line 6: q.(: SyntaxError: invalid syntax"),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_script_that_failed_is_named(
+    line: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = tmp_path / "boom.py"
+    script.write_text(
+        "import numpy as np, xstream as xs\none = 1\nq = xs.Query()\n"
+        f"src = q.source(xs.io.array(np.zeros(4)))\n\n{line}\nq.run()\n"
+    )
+    assert call(monkeypatch, "profile", script, "--trials", 1, "--memory", "refcount-lazy") == 2
+    err = capsys.readouterr().err
+    assert f"xstream: {tmp_path}/{said}" in err
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_an_iterator_that_serves_one_run_is_refused() -> None:
     query = xs.Query()
     query.source(xs.io.iterable(iter([1, 2]), out=int)).count()
@@ -162,8 +190,15 @@ def test_the_command_prints_json_and_writes_a_page(
     [
         (("nothing",), "nothing is neither a script nor an application"),
         (("nothing.py",), "nothing.py is not a script that can be read"),
-        (("detectaudio", "--window", "0"), "--window is at least 1"),
-        (("detectaudio", "--seconds", "0"), "--seconds is a positive number"),
+        (("detectaudio", "--window", "0"), "--window must be from 1 to 1,048,576, not 0"),
+        (("detectaudio", "--window", "1000000"), "--window is at most 60,000"),
+        (("detectaudio", "--seconds", "0"), "--seconds must be from 0.0001 to 60, not 0"),
+        (("detectaudio", "--seconds", "nan"), "--seconds must be from 0.0001 to 60, not nan"),
+        (("detectaudio", "--trials", "0"), "--trials must be from 1 to 10,000"),
+        (("x.py", "--query", "0"), "--query must be from 1"),
+        (("detectaudio", "--batch", "99999999999999"), "--batch is a number of tuples (1 to"),
+        (("pipeline", "--html", "/proc/none/p.html"), "/proc/none/p.html cannot be written"),
+        (("pipeline", "--out", "/proc"), "/proc cannot be written: it is a directory"),
         (("detectaudio", "--clock", "sun"), "--clock is wall or processor"),
     ],
 )

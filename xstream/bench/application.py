@@ -59,8 +59,8 @@ def measure_forms(
     repeat = None
     if settings.samples is not None:
         repeat = max(1, round(settings.samples / recording_samples))
-    contenders = {
-        name: contender_of(form, engine, settings.seconds, repeat)
-        for name, (form, engine) in forms.items()
-    }
-    return interleave(contenders, settings.trials)
+    contenders = {}
+    for name, (form, engine) in forms.items():
+        settings.progress.advance()
+        contenders[name] = contender_of(form, engine, settings.seconds, repeat)
+    return interleave(contenders, settings.trials, settings.progress)

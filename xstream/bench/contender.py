@@ -16,6 +16,7 @@ def contender(
 ) -> Callable[[], Trial]:
     """Check one pass over the recording, choose how often a trial repeats it, return the trial."""
     how = engine or settings.engine
+    settings.progress.advance()
     wanted = declared.checked_samples(how)
 
     def trial(repeat: int) -> Trial:

@@ -32,7 +32,7 @@ def enginebench(settings: Settings) -> Report:
         for name in names:
             engine = Engine(name, settings.memory, clock=settings.clock)
             contenders[f"{name}, {kind} operators"] = contender(settings, chain, engine)
-    results = interleave(contenders, settings.trials)
+    results = interleave(contenders, settings.trials, settings.progress)
     headline = results.pop(f"{names[0]}, {settings.kind} operators")
     report = Report("enginebench", settings.to_json(), [headline, *results.values()])
     report.checked = "every sample that came out of one pass, and their number in each trial"

@@ -12,11 +12,12 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from xstream.bench.report import Figure, machine
+from xstream.console import Progress
 from xstream.errors import InputError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Plot",
     "Row",
     "Scale",
+    "Unavailable",
     "best",
     "experiments",
     "find_experiment",
@@ -36,6 +38,10 @@ __all__ = [
 
 #: One trial: what was varied, the number of the trial, and what was measured.
 Row = dict[str, Any]
+
+
+class Unavailable(InputError):
+    """An experiment lacks what it needs on this machine or in this installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class Scale:
     clock: str = "wall"
     #: Whether other engines are measured too; they take minutes.
     peers: bool = False
+    #: Who is told between trials how far the experiment is.
+    progress: Progress = field(default_factory=Progress.silent, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -112,6 +120,7 @@ class Outcome:
         """Every trial in a row, with every parameter, the machine and the commit."""
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         machine = {k: v for k, v in self.machine.items() if k not in ("date", "command")}
+        machine["machine_load"] = machine.pop("load")  # a load is what an experiment may vary
         where = {
             "experiment": self.experiment.name, "scale": self.scale.name,
             "clock": self.scale.clock, **machine, "measured": self.machine["date"][:10],
@@ -143,15 +152,14 @@ class Outcome:
         }
 
 
-def run_experiment(
-    experiment: Experiment, scale: Scale, progress: Callable[[Row], None] | None = None
-) -> Outcome:
-    """Measure and draw conclusions."""
+def run_experiment(experiment: Experiment, scale: Scale) -> Outcome:
+    """Measure and draw conclusions; `Unavailable` where it cannot be run here."""
     rows = []
+    scale.progress.begin(None, "row")
     for row in experiment.measure(scale):
         rows.append(row)
-        if progress is not None:
-            progress(row)
+        if scale.progress.total is None:  # an experiment that does not count its trials itself
+            scale.progress.update(len(rows))
     return Outcome(experiment, scale, rows, experiment.find(rows), machine())
 
 

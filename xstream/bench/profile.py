@@ -16,6 +16,7 @@ from typing import Any
 from xstream.bench.queries import Engine
 from xstream.bench.report import machine
 from xstream.bench.trials import Result, Trial, interleave
+from xstream.console import Progress
 from xstream.errors import InputError
 from xstream.io.iterable import IterableSource
 from xstream.query import Query
@@ -27,6 +28,8 @@ __all__ = ["Comparison", "OperatorProfile", "Profile", "Variant", "compare", "va
 
 #: How many points of live memory a profiled run gives, about.
 _POINTS = 240
+#: The largest batch.
+_MOST_TUPLES = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,11 @@ def _names(given: str, known: Iterable[str], option: str) -> list[str]:
 def _batch(given: str) -> int | None:
     if given == "none":
         return None
-    if not given.isdecimal() or int(given) < 1:
-        raise InputError(f"--batch is a number of tuples, several, or none: not {given!r}")
+    if not (given.isascii() and given.isdecimal() and 1 <= int(given) <= _MOST_TUPLES):
+        raise InputError(
+            f"--batch is a number of tuples (1 to {_MOST_TUPLES:,}), several, or none: "
+            f"not {given!r}"
+        )
     return int(given)
 
 
@@ -174,8 +180,11 @@ def compare(
     chosen: Iterable[Variant],
     trials: int = 3,
     clock: str = "wall",
+    progress: Progress | None = None,
 ) -> Comparison:
     """Run a query under every variant: plain runs in turns, then profiled ones.
+
+    `progress` is told between runs.
 
     >>> import numpy as np, xstream as xs
     >>> def declare():
@@ -203,13 +212,20 @@ def compare(
     def plain(engine: Engine) -> Trial:
         return engine.timed_run(declare())[1]
 
-    results = interleave({name: partial(plain, each) for name, each in engines.items()}, trials)
+    told = progress or Progress.silent()
+    contenders = {name: partial(plain, each) for name, each in engines.items()}
+    results = interleave(contenders, trials, told)
+    times = min(trials, 3)
+    told.begin(len(picked) * times, "profiled run")
+
+    def profiled(variant: Variant) -> Profile:
+        found = _profile(declare(), variant, results[variant.name])
+        told.advance(note=variant.name)
+        return found
+
     profiles = tuple(
         # Whatever else the machine does strikes in the middle of a call: the quickest run counts.
-        min(
-            (_profile(declare(), each, results[each.name]) for _ in range(min(trials, 3))),
-            key=lambda profile: profile.profiled_ns,
-        )
+        min((profiled(each) for _ in range(times)), key=lambda profile: profile.profiled_ns)
         for each in picked
     )
     return Comparison(query.name, clock, profiles, machine())
@@ -225,6 +241,7 @@ def _profile(query: Query, variant: Variant, result: Result) -> Profile:
         timeline.append((running.wall_seconds, manager.stats().live_bytes))
 
     run.execute(progress=look)
+    run.uninterrupted()
     stats, costs = run.stats, run.costs
     operators = tuple(
         OperatorProfile(

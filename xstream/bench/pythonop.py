@@ -28,7 +28,7 @@ def pythonop(settings: Settings) -> Report:
     for name, segments, kind in _WAYS:
         chain = Passchain(recording, settings.window, rate_hz, settings.operators, kind, segments)
         contenders[name] = contender(settings, chain)
-    results = interleave(contenders, settings.trials)
+    results = interleave(contenders, settings.trials, settings.progress)
     report = Report("pythonop", settings.to_json(), list(results.values()))
     report.checked = "every sample that came out of one pass, and their number in each trial"
     for name, segments, kind in _WAYS:

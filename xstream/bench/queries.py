@@ -35,8 +35,8 @@ class Engine:
     clock: str = "wall"
 
     def run(self, query: Query) -> Run:
-        """Run it so."""
-        return query.run(self.scheduler, self.memory, self.tuple_burst)
+        """Run it so; `KeyboardInterrupt` where Ctrl-C cuts it short."""
+        return query.run(self.scheduler, self.memory, self.tuple_burst).uninterrupted()
 
     def timed_run(self, query: Query) -> tuple[Run, Trial]:
         """The same with loading, which is what happens before the first tuple, timed apart."""
@@ -46,6 +46,7 @@ class Engine:
             run = Run(query, scheduler(self.scheduler), manager, self.tuple_burst)
         with Stopwatch() as running:
             run.execute()
+        run.uninterrupted()
         return run, running.trial(run.source_samples, self.clock, loading.wall_seconds)
 
 

@@ -79,17 +79,20 @@ def ratecontrol(settings: Settings) -> Report:
     load = _Load(settings, work, len(work.reference()))
     repeat, capacity_hz = _capacity(load, settings)
     found: dict[tuple[int | None, float, int], list[_Served]] = defaultdict(list)
+    settings.progress.begin(settings.trials * len(_LENGTHS) * 2 * len(_LOADS), "run")
     for _ in range(settings.trials):  # in turns, so that the machine's other work hits all
         for times in _LENGTHS:
             for burst in (_BURST, None):
                 for multiple in _LOADS:
                     served = load.serve(repeat * times, burst, multiple * capacity_hz)
                     found[burst, multiple, times].append(served)
+                    settings.progress.advance()
     return _report(settings, found, repeat * len(recording))
 
 
 def _capacity(load: _Load, settings: Settings) -> tuple[int, float]:
     """How often to repeat the recording in a short run, and the samples a second it serves."""
+    settings.progress.advance(note="measuring what can be served")
     load.serve(1, _BURST, None)
     probe = load.serve(20, _BURST, None)
     repeat = max(2, round(20 * settings.seconds / probe.wall_seconds))

@@ -16,7 +16,11 @@ import numpy.typing as npt
 
 from xstream.errors import InputError
 
-__all__ = ["RATE_HZ", "counting_aloud", "read_recording", "tiled", "whole_windows"]
+__all__ = [
+    "RATE_HZ", "counting_aloud", "read_recording", "read_sound", "tiled", "whole_windows",
+]  # fmt: skip
+#: Sound files are read so many frames at a time: Ctrl-C is noticed in between.
+_FRAMES = 1 << 20
 
 RATE_HZ = 44_100.0
 _SECONDS = 9.0
@@ -80,15 +84,33 @@ def read_recording(path: Path | None) -> tuple[npt.NDArray[np.float32], float]:
     """Samples and rate of a sound file, its first channel, or of the recording made here."""
     if path is None:
         return counting_aloud(), RATE_HZ
-    import soundfile
-
-    try:
-        samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read as a sound file: {error}") from error
+    samples, rate_hz = read_sound(path)
     if not len(samples):
         raise InputError(f"{path} has no samples")
-    return np.ascontiguousarray(samples[:, 0]), float(rate_hz)
+    return np.ascontiguousarray(samples[:, 0]), rate_hz
+
+
+def read_sound(path: Path) -> tuple[npt.NDArray[np.float32], float]:
+    """Frames of a sound file, a column for each channel, and its samples a second."""
+    import soundfile
+
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+    try:
+        with soundfile.SoundFile(path) as sound:
+            samples = np.zeros((sound.frames, sound.channels), np.float32)
+            read = 0
+            while read < len(samples):
+                count = len(sound.read(out=samples[read : read + _FRAMES]))
+                if not count:
+                    break
+                read += count
+            return samples[:read], float(sound.samplerate)
+    except (OSError, RuntimeError) as error:
+        reason = str(error).removeprefix(f"Error opening {str(path)!r}: ")
+        raise InputError(f"{path} cannot be read as a sound file: {reason}") from error
 
 
 def whole_windows(samples: npt.NDArray[Any], window: int) -> npt.NDArray[Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from xstream.bench.queries import Engine
+from xstream.console import Progress
 from xstream.errors import InputError
 
 __all__ = ["Settings"]
@@ -32,6 +33,8 @@ class Settings:
     input: Path | None = None
     peers: bool = False
     clock: str = "wall"
+    #: Who is told between trials how far the benchmark is.
+    progress: Progress = field(default_factory=Progress.silent, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         from xstream.sched import scheduler
@@ -48,16 +51,20 @@ class Settings:
             raise InputError(f"--clock is wall or processor, not {self.clock!r}")
         if self.peers and self.clock != "wall":
             raise InputError("--peers are measured by the wall clock: leave --clock out")
-        if self.seconds <= 0:
+        if not self.seconds > 0:
             raise InputError(f"--seconds is a positive number, not {self.seconds:g}")
-        if self.megabytes < 0:
+        if not self.megabytes >= 0:
             raise InputError(f"--megabytes is nought or more, not {self.megabytes:g}")
 
     @property
     def engine(self) -> Engine:
         """The engine that the benchmark is about."""
+        if self.scheduler == "all":
+            raise InputError("--scheduler all is for enginebench: name one of them")
         return Engine(self.scheduler, self.memory, clock=self.clock)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {**asdict(self), "input": None if self.input is None else str(self.input)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        del values["progress"]
+        return {**values, "input": None if self.input is None else str(self.input)}

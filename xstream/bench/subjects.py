@@ -6,6 +6,7 @@ import contextlib
 import io
 import runpy
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -13,10 +14,11 @@ from time import perf_counter
 from typing import Any
 from unittest import mock
 
+from xstream.console import Progress
 from xstream.errors import InputError
 from xstream.query import Query
 
-__all__ = ["GROUP", "application", "applications", "script_query"]
+__all__ = ["GROUP", "application", "applications", "line_that_failed", "script_query"]
 
 #: The entry points that name applications' queries: functions (query, window, repeat).
 GROUP = "xstream.queries"
@@ -27,15 +29,18 @@ def applications() -> dict[str, metadata.EntryPoint]:
     return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
 
 
-def application(name: str, window: int, seconds: float) -> Callable[[], Query]:
+def application(
+    name: str, window: int, seconds: float, progress: Progress | None = None
+) -> Callable[[], Query]:
     """An application's query, over so many repetitions of its recording as take about so long."""
+    told = progress or Progress.silent()
     known = applications()
     if name not in known:
         names = ", ".join(sorted(known)) or "none is installed"
         raise InputError(f"{name} is neither a script nor an application ({names})")
     if window < 1:
         raise InputError(f"--window is at least 1, not {window}")
-    if seconds <= 0:
+    if not seconds > 0:
         raise InputError(f"--seconds is a positive number, not {seconds:g}")
     declare = known[name].load()
 
@@ -44,12 +49,13 @@ def application(name: str, window: int, seconds: float) -> Callable[[], Query]:
         declare(query, window, repeat)
         return query
 
-    declared(1).run()  # compiled now, if it was not before
+    declared(1).run().uninterrupted()  # compiled now, if it was not before
     repeat = 1
     while True:
+        told.advance(note="finding out how often the recording is repeated")
         query = declared(repeat)
         begin = perf_counter()
-        query.run()
+        query.run().uninterrupted()
         took = perf_counter() - begin
         if took > seconds / 4 or repeat >= 1 << 16:
             break
@@ -83,7 +89,7 @@ def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> 
         seen += 1
         if seen == number:
             raise _Found(self)
-        return run(self, *given, **named)
+        return run(self, *given, **named).uninterrupted()
 
     with (
         mock.patch.object(Query, "run", found),
@@ -101,5 +107,18 @@ def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> 
                 "behind --"
             ) from ended
         except Exception as error:
-            raise InputError(f"{path}: {type(error).__name__}: {error}") from error
+            where = line_that_failed(path, error) or str(path)
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     raise InputError(f"{path} runs {seen or 'no'} queries with Query.run, so there is no {number}.")
+
+
+def line_that_failed(path: Path, error: BaseException) -> str | None:
+    """The line of a script that an error, or what caused it, comes from; None if from none."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}, line {error.lineno}: {(error.text or '').strip()}"
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    if frames:
+        return f"{path}, line {frames[-1].lineno}: {frames[-1].line}"
+    return line_that_failed(path, error.__cause__) if error.__cause__ is not None else None

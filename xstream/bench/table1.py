@@ -18,6 +18,7 @@ from xstream.bench.trials import Result, Stopwatch, Trial, interleave
 __all__ = ["passchain", "silencefilter", "statfilter"]
 
 _SAMPLES_A_TUPLE = "NoSigSeg, one tuple a sample"
+_SAMPLES_A_CALL = 100_000_000
 _CHECKED = "every sample that came out of one pass, and their number in each trial, against numpy"
 
 
@@ -36,7 +37,7 @@ def _nosigseg(settings: Settings, what: type[Declared]) -> Callable[[], Trial]:
 
 
 def _report(name: str, settings: Settings, contenders: dict[str, Callable[[], Trial]]) -> Report:
-    results = interleave(contenders, settings.trials)
+    results = interleave(contenders, settings.trials, settings.progress)
     report = Report(name, settings.to_json(), list(results.values()), checked=_CHECKED)
     nosigseg = results[_SAMPLES_A_TUPLE]
     gain = report.samples_per_second / nosigseg.samples_per_second
@@ -82,12 +83,17 @@ def _bare_loop(declared: Declared, repeat: int, clock: str) -> Callable[[], Tria
     samples: npt.NDArray[np.float32] = np.array(declared.recording)
     starts = np.zeros(len(samples) // declared.window, np.int64)
     wanted = len(declared.reference()) // declared.window * repeat
+    # Ctrl-C is noticed between calls: none of them takes longer than a fraction of a second.
+    most = max(1, _SAMPLES_A_CALL // len(samples))
 
     def trial() -> Trial:
+        passed = 0
         with Stopwatch() as watch:
-            passed = _statistics.statfilter_repeated(
-                samples, declared.window, declared.alpha, declared.beta, starts, repeat
-            )
+            for done in range(0, repeat, most):
+                passed += _statistics.statfilter_repeated(
+                    samples, declared.window, declared.alpha, declared.beta, starts,
+                    min(most, repeat - done),
+                )  # fmt: skip
         if passed != wanted:
             raise AssertionError(f"the bare loop let {passed:,} windows pass, not {wanted:,}")
         return watch.trial(len(samples) * repeat, clock)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import Any
 
+from xstream.console import Progress
+
 __all__ = ["Result", "Stopwatch", "Trial", "interleave", "repetitions"]
 
 
@@ -88,19 +90,27 @@ class Result:
         }
 
 
-def interleave(contenders: Mapping[str, Callable[[], Trial]], trials: int) -> dict[str, Result]:
+def interleave(
+    contenders: Mapping[str, Callable[[], Trial]], trials: int, progress: Progress | None = None
+) -> dict[str, Result]:
     """Let every contender warm up once, then measure them in turns.
+
+    `progress` is told between trials.
 
     >>> results = interleave({"a": lambda: Trial(10, 2.0), "b": lambda: Trial(10, 1.0)}, trials=3)
     >>> results["b"].samples_per_second / results["a"].samples_per_second
     2.0
     """
-    for contender in contenders.values():
+    told = progress or Progress.silent()
+    told.begin(len(contenders) * (1 + trials), "trial")
+    for name, contender in contenders.items():
         contender()
+        told.advance(note=name)
     measured: dict[str, list[Trial]] = {name: [] for name in contenders}
     for _ in range(trials):
         for name, contender in contenders.items():
             measured[name].append(contender())
+            told.advance(note=name)
     return {name: Result(name, tuple(found)) for name, found in measured.items()}
 
 

@@ -28,12 +28,18 @@ __all__ = ["app", "main"]
 class _Commands(typer.core.TyperGroup):
     """All commands; an interrupt ends each of them in the same way."""
 
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """Read the command line."""
+        with exit_on_interrupt():
+            return super().make_context(*given, **named)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         with command_recorded(), exit_on_interrupt():
             return super().invoke(ctx)
 
 
+_HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="xstream",
     cls=_Commands,
@@ -41,7 +47,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP,
 )
 app.add_typer(bench_app, name="bench")
 app.command()(experiment)
@@ -67,17 +73,33 @@ def _options(
     """Options of the command itself."""
 
 
-def _add_apps() -> None:
+def _load_apps() -> None:
     for entry in sorted(metadata.entry_points(group="xstream.apps"), key=lambda entry: entry.name):
         app.add_typer(entry.load(), name=entry.name)
     add_applications()
 
 
+def _command() -> Any:
+    """The whole tree of commands; flags are shown without the type of a value that they lack."""
+    _load_apps()
+    root = typer.main.get_command(app)
+    commands = [root]
+    while commands:
+        command = commands.pop()
+        commands.extend(getattr(command, "commands", {}).values())
+        context = command.context_class(command, **_HELP)
+        for param in command.get_params(context):
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+    return root
+
+
 def main() -> None:
     """Run the command line: exit code 2 and one sentence for anything the user can mend."""
-    _add_apps()
     try:
-        app()
+        with exit_on_interrupt():
+            command = _command()
+        command(prog_name="xstream")
     except XStreamError as error:
         typer.echo(f"xstream: {error}", err=True)
         sys.exit(2)

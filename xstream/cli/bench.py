@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from xstream.console import Progress, interrupted_with, within
+
 if TYPE_CHECKING:
     from xstream.bench.report import Report
     from xstream.bench.settings import Settings
@@ -25,24 +27,44 @@ Scheduler = Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")]
 Memory = Annotated[
     str, typer.Option(help="copy-always, refcount-copy, refcount-realloc or refcount-lazy.")
 ]
-Window = Annotated[int, typer.Option(help="Samples in a window.")]
-Trials = Annotated[int, typer.Option(help="How often each contender is measured, in turns.")]
-Seconds = Annotated[float, typer.Option(help="About how long a trial takes.")]
+Window = Annotated[int, typer.Option(help="Samples in a window.", callback=within(1, 2**20))]
+Trials = Annotated[
+    int,
+    typer.Option(
+        help="How often each contender is measured, in turns.", callback=within(1, 10_000)
+    ),
+]
+Seconds = Annotated[
+    float, typer.Option(help="About how long a trial takes.", callback=within(0.0001, 60))
+]
 Samples = Annotated[
-    int | None, typer.Option(help="Samples in a trial, instead of --seconds.", show_default=False)
+    int | None,
+    typer.Option(
+        help="Samples in a trial, instead of --seconds.",
+        show_default=False,
+        callback=within(1, 10**12),
+    ),
 ]
 Input = Annotated[
     Path | None, typer.Option(help="A sound file instead of the recording made here.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Kind = Annotated[str, typer.Option(help="How operators are written: library, kernel or python.")]
-Operators = Annotated[int, typer.Option(help="Operators in the chain.")]
+Operators = Annotated[int, typer.Option(help="Operators in the chain.", callback=within(1, 10_000))]
 Peers = Annotated[bool, typer.Option("--peers", help="Run other engines on the same work.")]
 Clock = Annotated[
     str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
 ]
-Alpha = Annotated[float, typer.Option(help="Windows pass whose standard deviation is above this.")]
-Beta = Annotated[float, typer.Option(help="Windows pass whose mean is below this.")]
+Alpha = Annotated[
+    float,
+    typer.Option(
+        help="Windows pass whose standard deviation is above this.", callback=within(-1e9, 1e9)
+    ),
+]
+Beta = Annotated[
+    float,
+    typer.Option(help="Windows pass whose mean is below this.", callback=within(-1e9, 1e9)),
+]
 
 
 @app.command()
@@ -53,14 +75,14 @@ def passchain(
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Ten operators that pass their input on: what passing data costs."""
-    settings = _settings(
+    from xstream.bench import table1
+
+    _measure(
+        table1.passchain, "passchain", json,
         scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
         trials=trials, seconds=seconds, samples=samples, input=input, peers=peers,
         clock=clock,
     )  # fmt: skip
-    from xstream.bench import table1
-
-    _show(table1.passchain(settings), json)
 
 
 @app.command()
@@ -68,21 +90,24 @@ def statfilter(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     kind: Kind = "library", trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
     megabytes: Annotated[
-        float, typer.Option(help="Also measured once over so much memory; 0: only in cache.")
+        float,
+        typer.Option(
+            help="Also measured once over so much memory; 0: only in cache.",
+            callback=within(0, 512),
+        ),
     ] = 256.0,
     alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Two filters over windows, beside a bare numba loop with the same arithmetic."""
-    settings = _settings(
-        scheduler=scheduler, memory=memory, window=window, kind=kind, trials=trials,
-        seconds=seconds, samples=samples, megabytes=megabytes, alpha=alpha, beta=beta, input=input,
-        peers=peers,
-        clock=clock,
-    )  # fmt: skip
     from xstream.bench import table1
 
-    _show(table1.statfilter(settings), json)
+    _measure(
+        table1.statfilter, "statfilter", json,
+        scheduler=scheduler, memory=memory, window=window, kind=kind, trials=trials,
+        seconds=seconds, samples=samples, megabytes=megabytes, alpha=alpha, beta=beta, input=input,
+        peers=peers, clock=clock,
+    )  # fmt: skip
 
 
 @app.command()
@@ -93,14 +118,14 @@ def silencefilter(
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """A stream joined with the ranges of it that hold a voice."""
-    settings = _settings(
+    from xstream.bench import table1
+
+    _measure(
+        table1.silencefilter, "silencefilter", json,
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
         samples=samples, alpha=alpha, beta=beta, input=input, peers=peers,
         clock=clock,
     )  # fmt: skip
-    from xstream.bench import table1
-
-    _show(table1.silencefilter(settings), json)
 
 
 @app.command()
@@ -111,14 +136,14 @@ def enginebench(
     samples: Samples = None, input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """A thousand pass-through operators: nanoseconds a hop under every scheduler."""
-    settings = _settings(
+    from xstream.bench.enginebench import enginebench as run
+
+    _measure(
+        run, "enginebench", json,
         scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
         trials=trials, seconds=seconds, samples=samples, input=input,
         clock=clock,
     )  # fmt: skip
-    from xstream.bench.enginebench import enginebench as run
-
-    _show(run(settings), json)
 
 
 @app.command()
@@ -128,13 +153,13 @@ def ratecontrol(
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Up to ten times the load that can be served, with rate control and without (Figure 7)."""
-    settings = _settings(
+    from xstream.bench.ratecontrol import ratecontrol as run
+
+    _measure(
+        run, "ratecontrol", json,
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
         input=input, clock=clock,
     )  # fmt: skip
-    from xstream.bench.ratecontrol import ratecontrol as run
-
-    _show(run(settings), json)
 
 
 @app.command()
@@ -144,14 +169,14 @@ def pythonop(
     input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """What a plain Python operator costs by the tuple."""
-    settings = _settings(
+    from xstream.bench.pythonop import pythonop as run
+
+    _measure(
+        run, "pythonop", json,
         scheduler=scheduler, memory=memory, window=window, operators=operators, kind="python",
         trials=trials, seconds=seconds, samples=samples, input=input,
         clock=clock,
     )  # fmt: skip
-    from xstream.bench.pythonop import pythonop as run
-
-    _show(run(settings), json)
 
 
 def add_applications() -> None:
@@ -168,19 +193,26 @@ def _application(entry: metadata.EntryPoint) -> Callable[..., None]:
         trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None, input: Input = None,
         clock: Clock = "wall", json: Json = False,
     ) -> None:  # fmt: skip
-        settings = _settings(
+        _measure(
+            entry.load(), entry.name, json,
             scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
             samples=samples, input=input, clock=clock,
         )  # fmt: skip
-        _show(entry.load()(settings), json)
 
     return command
 
 
-def _settings(**values: Any) -> Settings:
+def _measure(
+    benchmark: Callable[[Settings], Report], name: str, as_json: bool, **values: Any
+) -> None:
     from xstream.bench.settings import Settings
 
-    return Settings(**values)
+    with (
+        interrupted_with(f"the benchmark {name} is not finished, so that no figures are shown"),
+        Progress(name, unit="preparation") as progress,
+    ):
+        report = benchmark(Settings(**values, progress=progress))
+    _show(report, as_json)
 
 
 def _show(report: Report, as_json: bool) -> None:

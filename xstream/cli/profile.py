@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from xstream.console import Progress, check_output_file, interrupted_with, within
+
 if TYPE_CHECKING:
-    from xstream.bench.profile import Comparison
+    from xstream.bench.profile import Comparison, Variant
     from xstream.query import Query
 
 __all__ = ["profile"]
@@ -32,10 +35,21 @@ def profile(
         str,
         typer.Option(help="Tuples that a source lets in at a time, separated by commas, or none."),
     ] = "64",
-    window: Annotated[int, typer.Option(help="Applications: samples in a segment.")] = 4096,
-    seconds: Annotated[float, typer.Option(help="Applications: about how long a run is.")] = 0.1,
-    query: Annotated[int, typer.Option(help="Scripts: which of the queries it runs.")] = 1,
-    trials: Annotated[int, typer.Option(help="Plain runs of each variant, in turns.")] = 3,
+    window: Annotated[
+        int, typer.Option(help="Applications: samples in a segment.", callback=within(1, 2**20))
+    ] = 4096,
+    seconds: Annotated[
+        float,
+        typer.Option(help="Applications: about how long a run is.", callback=within(0.0001, 60)),
+    ] = 0.1,
+    query: Annotated[
+        int,
+        typer.Option(help="Scripts: which of the queries it runs.", callback=within(1, 1_000_000)),
+    ] = 1,
+    trials: Annotated[
+        int,
+        typer.Option(help="Plain runs of each variant, in turns.", callback=within(1, 10_000)),
+    ] = 3,
     clock: Annotated[
         str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
     ] = "wall",
@@ -50,17 +64,21 @@ def profile(
     from xstream.bench.subjects import application, script_query
     from xstream.errors import InputError
 
+    for path in filter(None, (html, out)):
+        check_output_file(path)
     if clock not in ("wall", "processor"):
         raise InputError(f"--clock is wall or processor, not {clock!r}")
     chosen = variants(memory, scheduler, batch)
-    if subject.endswith(".py") or Path(subject).is_file():
-        found = script_query(Path(subject), arguments or [], query)
-
-        def declare() -> Query:
-            return found
-    else:
-        declare = application(subject, window, seconds)
-    comparison = compare(declare, chosen, trials, clock)
+    with (
+        interrupted_with("the profile is not finished, so that nothing is shown or written"),
+        Progress("profile", unit="preparation") as progress,
+    ):
+        if subject.endswith(".py") or Path(subject).is_file():
+            found = script_query(Path(subject), arguments or [], query)
+            comparison = _compare_script(Path(subject), found, chosen, trials, clock, progress)
+        else:
+            declare = application(subject, window, seconds, progress)
+            comparison = compare(declare, chosen, trials, clock, progress)
     _write(comparison, html, out)
     if json:
         import json as writer
@@ -68,6 +86,28 @@ def profile(
         typer.echo(writer.dumps(comparison.to_json(), indent=2))
     else:
         _print(comparison, html)
+
+
+def _compare_script(
+    path: Path,
+    query: Query,
+    chosen: Iterable[Variant],
+    trials: int,
+    clock: str,
+    progress: Progress,
+) -> Comparison:
+    """A script's query; where an operator of the script's fails, its line is named."""
+    from xstream.bench.profile import compare
+    from xstream.bench.subjects import line_that_failed
+    from xstream.errors import InputError, XStreamError
+
+    try:
+        return compare(lambda: query, chosen, trials, clock, progress)
+    except XStreamError as error:
+        where = line_that_failed(path, error)
+        if where is None:
+            raise
+        raise InputError(f"{where}: {error}") from error
 
 
 def _write(comparison: Comparison, html: Path | None, out: Path | None) -> None:

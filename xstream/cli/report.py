@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from xstream.console import check_output_file
+
 __all__ = ["report"]
 
 
@@ -21,8 +23,10 @@ def report(
     from xstream.report.gathered import gather, gathered_page
     from xstream.report.page import write
 
-    page = gathered_page(folder)
     target = out or folder / "report.html"
+    if folder.is_dir():  # else `gathered_page` says what is wrong with it
+        check_output_file(target)
+    page = gathered_page(folder)
     write(target, page)
     found = gather(folder)
     if json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xstream.console.command import command_line, command_recorded
 from xstream.console.interrupts import exit_on_interrupt, interrupted_with
 from xstream.console.options import within
-from xstream.console.outputs import check_output_directory, check_output_file
+from xstream.console.outputs import check_output_directory, check_output_file, whole_file
 from xstream.console.progress import Progress
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "command_recorded",
     "exit_on_interrupt",
     "interrupted_with",
+    "whole_file",
     "within",
 ]

@@ -51,6 +51,9 @@ def exit_on_interrupt() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         what = f": {interrupt}" if str(interrupt) else ""
         print(f"\nxstream: interrupted{what}", file=sys.stderr, flush=True)
+        # Python notes that Ctrl-C ended a piece of code given as text (a dataclass has such), and
+        # would die of the signal at its end; the next such piece makes it forget that.
+        exec("")
         sys.exit(128 + received)
     finally:
         if before is not None:
@@ -81,17 +84,21 @@ def _none_is_lost() -> Iterator[None]:
     That is in finalisers and in functions that C calls, as LLVM does while numba compiles.
     """
     before = sys.unraisablehook
+    over = threading.Event()
+
+    def send_again() -> None:
+        if not over.wait(AGAIN_S):
+            os.kill(os.getpid(), signal.SIGINT)
 
     def on_lost(lost: Any) -> None:
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             before(lost)
             return
-        again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        again.start()
+        threading.Thread(target=send_again, daemon=True).start()
 
     sys.unraisablehook = on_lost
     try:
         yield
     finally:
+        over.set()  # somebody may have noticed the interrupt although it was lost
         sys.unraisablehook = before

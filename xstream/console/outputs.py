@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from xstream.errors import InputError
 
-__all__ = ["check_output_directory", "check_output_file"]
+__all__ = ["check_output_directory", "check_output_file", "whole_file"]
 
 
 def check_output_file(path: Path) -> None:
@@ -25,6 +27,23 @@ def check_output_file(path: Path) -> None:
 def check_output_directory(path: Path) -> None:
     """Refuse a directory that could not be created or written into. Nothing is created."""
     _check_folder(path, path)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write a file that then takes the place of `path`: whole, or not at all."""
+    if path.exists() and not path.is_file():
+        yield path  # a device or a pipe, which is not to be replaced
+        return
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _check_folder(path: Path, folder: Path) -> None:

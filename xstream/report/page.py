@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from xstream.console import whole_file
+
 __all__ = [
     "document",
     "machine_line",
@@ -74,10 +76,8 @@ def document(
 
 def write(path: Path, text: str) -> None:
     """Whole or not at all: a reader never sees half a page."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def section(title: str, *parts: str, anchor: str | None = None) -> str:

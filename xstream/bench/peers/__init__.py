@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xstream.bench.children import run_child
 from xstream.bench.trials import Result, Trial
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def measure_peers(
     found: dict[str, Result] = {}
     missing: list[str] = []
     wanted = digest(declared.reference())
-    with tempfile.TemporaryDirectory(prefix="xstream-peers-") as folder:
+    with tempfile.TemporaryDirectory(prefix="xstream-peers-", ignore_cleanup_errors=True) as folder:
         recording = Path(folder, "recording.npy")
         np.save(recording, np.ascontiguousarray(declared.recording, np.float32))
         job = {
@@ -61,7 +63,9 @@ def measure_peers(
             "seconds": settings.seconds, "trials": min(settings.trials, 5),
             "kernels": str(_HERE.parent / "_statistics.py"),
         }  # fmt: skip
-        for name, program, python in PEERS:
+        settings.progress.begin(len(PEERS), "engine")
+        for number, (name, program, python) in enumerate(PEERS):
+            settings.progress.update(number, note=name)
             answer = _ask(python, program, job, folder)
             if isinstance(answer, str):
                 missing.append(f"{name} {answer}")
@@ -78,11 +82,11 @@ def measure_peers(
 def _ask(python: str, program: str, job: dict[str, Any], folder: str) -> dict[str, Any] | str:
     """A peer's answer, or why there is none."""
     command = [python, str(_HERE / program), json.dumps(job)]
+    # What an engine that is killed leaves behind goes with the folder.
+    java = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={folder}".strip()
+    scratch = {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder, "JDK_JAVA_OPTIONS": java}
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT_SECONDS,
-            check=False,
-        )  # fmt: skip
+        done = run_child(command, _LIMIT_SECONDS, cwd=folder, env={**os.environ, **scratch})
     except FileNotFoundError:
         return f"is missing: there is no {python}"
     except subprocess.TimeoutExpired:
