@@ -26,8 +26,10 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
     from linearroad.validation.report import write_report
     from linearroad.validation.steps import steps
     from linearroad.validation.validate import MEMORY, HistoryPaths, validate
+    from xstream.console import check_output_directory
 
     traffic, answers = out / "traffic", out / "answers"
+    check_output_directory(out)
     answers.mkdir(parents=True, exist_ok=True)
     with session(master, "demo", MEMORY):
         typer.echo(f"1. one expressway, minutes {from_minute} to {from_minute + minutes}, history")

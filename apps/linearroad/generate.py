@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linearroad import spark as sparks
+from linearroad.failures import one_sentence
 from linearroad.files import remove_temporaries
 from linearroad.layout import Layout
 from linearroad.manifest import Entry, check_parameters, finished, read_json, write_json
 from linearroad.parameters import TrafficParameters
-from linearroad.progress import Progress, silent
+from linearroad.progress import Show, Work, silent
+from linearroad.scratch import claimed
 from linearroad.tasks import (
     NumberedExpressway,
     count_vehicles,
@@ -24,6 +26,7 @@ from linearroad.tasks import (
     warm_up,
     write_traffic,
 )
+from xstream.console import Progress, check_output_directory
 from xstream.errors import InputError
 
 __all__ = ["generate"]
@@ -39,14 +42,20 @@ class Run:
     spark: Any
     layout: Layout
     parameters: TrafficParameters
-    progress: Progress
+    progress: Show
     partitions: int
 
     def tasks(
-        self, what: str, kind: str, function: Callable[[Item], Result], items: Sequence[Item]
+        self, work: Work, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
         """Run tasks with their progress shown."""
-        with self.progress(what, len(items), self.layout.work, kind):
+        if not items:
+            return []
+        for numbers in work.sizes:
+            # Of a run that broke off, or of a file that somebody has removed since.
+            self.layout.receipt(work.kind, *numbers).unlink(missing_ok=True)
+            self.layout.progress(work.kind, *numbers).unlink(missing_ok=True)
+        with self.progress(work, self.layout):
             return sparks.run_tasks(self.spark, function, items, self.partitions)
 
 
@@ -70,20 +79,41 @@ def generate(
     master: str | None = None,
     history: bool = False,
     merged: bool = False,
-    progress: Progress = silent,
+    progress: Show = silent,
     partitions: int = 0,
 ) -> Entry:
     """Generate what is missing below `out` and return the manifest."""
     if merged and parameters.format != "csv":
         raise InputError("--merged makes one flat file: it needs --format csv")
+    check_output_directory(out)
     manifest = check_parameters(out, parameters)
     sparks.require_java()
     layout = Layout(out)
-    try:
+    with one_sentence(out):
         layout.work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror}") from error
-    remove_temporaries(out)
+        with claimed(layout.work) as alone:
+            if not alone:
+                raise InputError(f"another process is generating {out}: wait for it")
+            try:
+                _generate(parameters, layout, manifest, master, history, progress, partitions)
+                if merged and not layout.merged.exists():
+                    _merge(layout, parameters, progress is not silent)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"finished expressways are kept in {out}, and the same command goes on from "
+                    "there"
+                ) from None
+            manifest["complete"] = True
+            write_json(layout.manifest, manifest)
+            shutil.rmtree(layout.work, ignore_errors=True)
+    return manifest
+
+
+def _generate(
+    parameters: TrafficParameters, layout: Layout, manifest: Entry, master: str | None,
+    history: bool, progress: Show, partitions: int,
+) -> None:  # fmt: skip
+    remove_temporaries(layout.root)
     write_json(layout.manifest, manifest)
     warm_up()
     with sparks.session(master) as spark:
@@ -93,14 +123,14 @@ def generate(
             from linearroad.history.generate import make_history
 
             make_history(run, manifest)
-    if merged and not layout.merged.exists():
-        from linearroad.merge import merge_traffic
 
-        merge_traffic(layout, parameters.expressways)
-    manifest["complete"] = True
-    write_json(layout.manifest, manifest)
-    shutil.rmtree(layout.work, ignore_errors=True)
-    return manifest
+
+def _merge(layout: Layout, parameters: TrafficParameters, shown: bool) -> None:
+    from linearroad.merge import merge_traffic
+
+    with Progress("merging", 60 * parameters.minutes, "second") as progress:
+        told = progress.update if shown else (lambda second: None)
+        merge_traffic(layout, parameters.expressways, told)
 
 
 def make_traffic(run: Run, manifest: Entry) -> None:
@@ -117,18 +147,21 @@ def make_traffic(run: Run, manifest: Entry) -> None:
         or not layout.trips(x).exists()
         or (x in lacking and not layout.trace(x).exists())
     ]
-    done = run.tasks(
-        "simulating", "simulated", functools.partial(simulate_expressway, root, parameters),
-        to_simulate,
-    )  # fmt: skip
+    length = parameters.seconds
+    sizes: dict[tuple[int, ...], int] = {(x,): length for x in to_simulate}
+    before = length * (len(everyone) - len(to_simulate))
+    work = Work("simulating", "stream second", "simulated", sizes, before)
+    done = run.tasks(work, functools.partial(simulate_expressway, root, parameters), to_simulate)
     simulated |= {_numbers(entry): entry for entry in done}
     manifest["simulated"] = [simulated[(x,)] for x in everyone]
 
     if lacking or "vehicles" not in manifest:
         places, manifest["vehicles"] = number_expressways(run, manifest["simulated"])
+        sizes = {(x,): _rows(simulated[(x,)]) for x in lacking}
+        before = sum(map(_rows, simulated.values())) - sum(sizes.values())
         done = run.tasks(
-            "writing", "traffic", functools.partial(write_traffic, root, parameters),
-            [places[x] for x in lacking],
+            Work("writing", "row", "traffic", sizes, before),
+            functools.partial(write_traffic, root, parameters), [places[x] for x in lacking],
         )  # fmt: skip
         written |= {_numbers(entry): entry for entry in done}
     manifest["traffic"] = [written[(x,)] for x in everyone]
@@ -141,6 +174,10 @@ def make_traffic(run: Run, manifest: Entry) -> None:
     write_json(layout.manifest, manifest)
     for x in everyone:
         layout.trace(x).unlink(missing_ok=True)
+
+
+def _rows(simulated: Entry) -> int:
+    return int(simulated["reports"] + simulated["queries"])
 
 
 def number_expressways(

@@ -70,8 +70,8 @@ class Layout:
         return self.work / f"{kind}-{'-'.join(f'{number:05d}' for number in numbers)}.json"
 
     def progress(self, kind: str, *numbers: int) -> Path:
-        """How far a running task is: a number of rows, as text."""
-        return self.receipt(kind, *numbers).with_suffix(".rows")
+        """How far a running task is: a number of seconds or rows, as text."""
+        return self.receipt(kind, *numbers).with_suffix(".done")
 
     def history(self, table: str, xway: int, day: int) -> Path:
         """One day of `segments` or `tolls`."""

@@ -128,7 +128,7 @@ def check_sizes(root: Path, entries: list[Entry]) -> None:
 def write_receipt(path: Path, entry: Entry) -> Entry:
     """Record that a task is done, after its files have their names."""
     write_json(path, entry)
-    path.with_suffix(".rows").unlink(missing_ok=True)
+    path.with_suffix(".done").unlink(missing_ok=True)
     return entry
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import BinaryIO
 
@@ -20,8 +20,10 @@ def _seconds(lines: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield second, b"".join(rows)
 
 
-def merge_traffic(layout: Layout, expressways: int) -> None:
-    """Write merged.csv: ordered by time, within a second by expressway."""
+def merge_traffic(
+    layout: Layout, expressways: int, at: Callable[[int], None] = lambda second: None
+) -> None:
+    """Write merged.csv: ordered by time, within a second by expressway; `at` hears each second."""
     files = [layout.traffic(x, "csv").open("rb", BUFFER_BYTES) for x in range(expressways)]
     try:
         heads = [(next(seconds, None), seconds) for seconds in map(_seconds, files)]
@@ -31,6 +33,7 @@ def merge_traffic(layout: Layout, expressways: int) -> None:
                 if not times:
                     break
                 now = min(times)
+                at(now)
                 for i, (head, seconds) in enumerate(heads):
                     if head is not None and head[0] == now:
                         out.write(head[1])

@@ -9,6 +9,10 @@ from xstream.errors import InputError
 __all__ = ["TrafficParameters"]
 
 FORMATS = ("parquet", "csv")
+#: A week. The benchmark lasts three hours; what follows them is quiet.
+MOST_MINUTES = 7 * 24 * 60
+#: More trips than anybody counts in a second, and the number of VIDs.
+TRIPS_PER_SECOND, VIDS = 14.1, 2**31
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,12 @@ class TrafficParameters:
     def __post_init__(self) -> None:
         if not 1 <= self.expressways <= 100_000:
             raise InputError(f"--expressways is 1 to 100000, not {self.expressways}")
-        if self.minutes < 1:
-            raise InputError(f"--minutes is 1 or more, not {self.minutes}")
-        if self.from_minute < 0:
-            raise InputError(f"--from-minute is 0 or more, not {self.from_minute}")
+        if not 1 <= self.minutes <= MOST_MINUTES:
+            raise InputError(f"--minutes is 1 to {MOST_MINUTES}, not {self.minutes}")
+        if not 0 <= self.from_minute <= MOST_MINUTES - self.minutes:
+            raise InputError(
+                f"--from-minute is 0 to {MOST_MINUTES} less --minutes, not {self.from_minute}"
+            )
         if not 0 <= self.seed < 2**63:
             raise InputError(f"--seed is 0 to 2**63 - 1, not {self.seed}")
         if not 0.0 <= self.two_expressways_share <= 0.2:
@@ -41,6 +47,13 @@ class TrafficParameters:
             )
         if self.format not in FORMATS:
             raise InputError(f"--format is parquet or csv, not {self.format}")
+        trips = int(TRIPS_PER_SECOND * self.seconds * self.expressways)
+        if trips > VIDS:
+            raise InputError(
+                f"{self.expressways} expressways make about {trips:,} trips in "
+                f"{self.from_minute + self.minutes} minutes, and there are {VIDS:,} VIDs: "
+                "generate fewer expressways or minutes"
+            )
 
     @property
     def begin(self) -> int:

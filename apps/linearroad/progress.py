@@ -1,95 +1,68 @@
-"""How far a run is: a bar on a terminal, plain lines elsewhere."""
+"""How far the tasks of a step of `generate` are: what they leave in the work folder, added up."""
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 
-__all__ = ["Progress", "show", "silent"]
+from linearroad.layout import Layout
+from xstream import console
 
-# What is being done, how many tasks, where their receipts and row counts lie, and their kind.
-Progress = Callable[[str, int, Path, str], AbstractContextManager[None]]
+__all__ = ["Show", "Work", "show", "silent"]
+
 POLL_S = 0.5
 
 
+@dataclass(frozen=True)
+class Work:
+    """The tasks of one kind, their sizes in some unit, and what an earlier run had finished."""
+
+    what: str
+    unit: str
+    kind: str
+    sizes: dict[tuple[int, ...], int]
+    done_before: int = 0
+
+    def done(self, layout: Layout) -> int:
+        """How much is done: finished tasks whole, running ones as far as they say."""
+        present = {path.name for path in layout.work.glob(f"{self.kind}-*")}
+        total = self.done_before
+        for numbers, size in self.sizes.items():
+            noted = layout.progress(self.kind, *numbers)
+            if layout.receipt(self.kind, *numbers).name in present:
+                total += size
+            elif noted.name in present:
+                try:
+                    total += min(int(noted.read_text() or 0), size)
+                except (OSError, ValueError):
+                    # The task has just finished, or is writing: the next look will tell.
+                    continue
+        return total
+
+
+#: Shows some work below a layout until the block ends.
+Show = Callable[[Work, Layout], AbstractContextManager[None]]
+
+
 @contextmanager
-def silent(what: str, tasks: int, work: Path, kind: str) -> Iterator[None]:
+def silent(work: Work, layout: Layout) -> Iterator[None]:
     """Show nothing."""
     yield
 
 
-def rows_so_far(work: Path, kind: str) -> int:
-    """Rows that the running tasks of a kind have reported."""
-    rows = 0
-    for path in work.glob(f"{kind}-*.rows"):
-        try:
-            rows += int(path.read_text() or 0)
-        except (OSError, ValueError):
-            # The task has just finished, or is writing: the next look will tell.
-            continue
-    return rows
-
-
-def rows_of_receipts(work: Path, kind: str, seen: dict[str, int]) -> int:
-    """Rows of the finished tasks of a kind; each receipt is read once."""
-    import json
-
-    for path in work.glob(f"{kind}-*.json"):
-        if path.name not in seen:
-            try:
-                entry = json.loads(path.read_text())
-            except (OSError, ValueError):
-                continue
-            seen[path.name] = int(entry.get("rows", entry.get("reports", 0)))
-    return sum(seen.values())
-
-
 @contextmanager
-def show(what: str, tasks: int, work: Path, kind: str) -> Iterator[None]:
-    """Count tasks and rows until the block ends."""
-    if tasks == 0:
-        yield
-        return
-    if sys.stderr.isatty():
-        with _bar(what, tasks, work, kind):
-            yield
-        return
-    begin = time.monotonic()
-    print(f"{what}: {tasks} to do", file=sys.stderr, flush=True)
-    yield
-    rows = rows_of_receipts(work, kind, {})
-    took = time.monotonic() - begin
-    print(f"{what}: {tasks} done, {rows:,} rows in {took:.1f} s", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _bar(what: str, tasks: int, work: Path, kind: str) -> Iterator[None]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description:<20}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} done, {task.fields[rows]:,} rows"),
-        TimeElapsedColumn(),
-    )
-    seen: dict[str, int] = {}
-    before = len(list(work.glob(f"{kind}-*.json")))
+def show(work: Work, layout: Layout) -> Iterator[None]:
+    """A bar on a terminal, plain lines elsewhere; what was done before is not part of the pace."""
     stop = threading.Event()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task(what, total=tasks, rows=0)
-
-        def look() -> None:
-            rows = rows_of_receipts(work, kind, seen) + rows_so_far(work, kind)
-            bar.update(line, completed=max(len(seen) - before, 0), rows=rows)
+    total = work.done_before + sum(work.sizes.values())
+    with console.Progress(work.what, total, work.unit) as progress:
+        progress.resume_at(work.done_before)
 
         def watch() -> None:
             while not stop.wait(POLL_S):
-                look()
+                progress.update(work.done(layout))
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
@@ -98,4 +71,3 @@ def _bar(what: str, tasks: int, work: Path, kind: str) -> Iterator[None]:
         finally:
             stop.set()
             thread.join()
-            look()

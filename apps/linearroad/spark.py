@@ -1,30 +1,42 @@
 """The only place where pyspark is imported.
 
 A session runs on `local[*]` unless told otherwise, listens on loopback only there, shows no user
-interface, and starts its Python workers with the interpreter that runs this.
+interface, and starts its Python workers with the interpreter that runs this. Its Java process ends
+with it; what Java prints goes to a file in the session's scratch folder.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from linearroad.failures import NO_SPACE, is_no_space, reason, root_cause
+from linearroad.scratch import Scratch, fullest, scratch
 from xstream.errors import InputError, XStreamError
 
-__all__ = ["attempt", "java_version", "run_tasks", "session"]
+__all__ = ["attempt", "java_version", "observed_count", "run_tasks", "session"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OLDEST_JAVA = 17
 LOCAL_MASTER = "local[*]"
+# An expressway is a task of minutes: one that fails is tried again, not given up at once.
+ATTEMPTS = 4
+LOCAL_DIRS = "SPARK_LOCAL_DIRS"
+STOPPING_S = 20.0
 # Nobody waits for an answer here, and there are few cores: the collector that costs least.
 COLLECTOR = "-XX:+UseParallelGC"
 
@@ -64,61 +76,183 @@ def require_java() -> None:
     )
 
 
+def with_attempts(master: str) -> str:
+    """A master that tries a task again; a local one ignores `spark.task.maxFailures`.
+
+    >>> with_attempts("local"), with_attempts("local[2]"), with_attempts("spark://head:7077")
+    ('local[1,4]', 'local[2,4]', 'spark://head:7077')
+    """
+    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{local.group(1) or 1},{ATTEMPTS}]" if local else master
+
+
 @contextmanager
 def session(
     master: str | None = None, name: str = "linearroad", memory: str = "2g"
 ) -> Iterator[Any]:
     """A Spark session; an active one of this process is used and left alone.
 
-    `memory` is what Java may use: here if the session is local, else in each executor.
+    `memory` is what Java may use: here if the session is local, else in each executor. An
+    interrupt kills Java at once: nobody waits for a job whose result nobody wants.
     """
     require_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    local = (master or LOCAL_MASTER).startswith("local")
-    loopback = local or re.match(r"spark://(127\.|localhost)", master or "") is not None
-    if loopback:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
     existing = SparkSession.getActiveSession()
     if existing is not None:
         yield existing
         return
-    builder = (
-        SparkSession.builder.master(master or LOCAL_MASTER)
-        .appName(name)
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.python.worker.reuse", "true")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200000")
-        .config("spark.driver.memory", memory if local else "1g")
-        .config("spark.executor.memory", memory)
-        .config(
-            "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')} "
-            f"{COLLECTOR}",
-        )
-        .config("spark.executor.extraJavaOptions", COLLECTOR)
-        # An expressway is a task of minutes: one that fails is tried again, not given up at once.
-        .config("spark.task.maxFailures", "4")
-    )
-    if loopback:
-        builder = builder.config("spark.driver.host", "127.0.0.1").config(
-            "spark.driver.bindAddress", "127.0.0.1"
-        )
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    url = with_attempts(master or LOCAL_MASTER)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    places = (os.environ.get(LOCAL_DIRS) or tempfile.gettempdir()).split(",")
+    with scratch(Path(places[0]), "xstream-spark-") as room:
+        gateway = _start_java(url, _settings(url, name, memory, room.folder), room)
+        try:
+            with _killed_by_interrupt(gateway.proc):
+                yield _connect(url)
+        finally:
+            _stop_java(gateway)
+
+
+def _settings(master: str, name: str, memory: str, folder: Path) -> dict[str, str]:
+    local = master.startswith("local")
+    logs = Path(__file__).with_name("log4j2.properties")
+    settings = {
+        "spark.master": master,
+        "spark.app.name": name,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+        "spark.driver.memory": memory if local else "1g",
+        "spark.executor.memory": memory,
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile=file:{logs} -Djava.io.tmpdir={folder} {COLLECTOR}"
+        ),
+        "spark.executor.extraJavaOptions": COLLECTOR,
+        "spark.task.maxFailures": str(ATTEMPTS),
+    }
+    if _loopback(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _loopback(master: str) -> bool:
+    return re.match(r"local|spark://(127\.|localhost)", master) is not None
+
+
+def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
+    """Java, with what it prints in a file and its temporary files in the scratch folder."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if _loopback(master):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Not `spark.local.dir`: that would be every worker's of a cluster.
+    before = os.environ.get(LOCAL_DIRS)
+    os.environ[LOCAL_DIRS] = str(room.folder)
+    log = room.folder / "java.log"
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     try:
-        spark = builder.getOrCreate()
+        with log.open("wb") as told:
+            options = {"stdout": told, "stderr": told, "pass_fds": (room.lock,)}
+            gateway = launch_gateway(conf, options)
     except Exception as error:
-        raise InputError(
-            f"no Spark session on {master or LOCAL_MASTER}: {_reason(error)}"
-        ) from error
-    spark.sparkContext.setLogLevel("ERROR")
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    try:
-        yield spark
+        text = log.read_text(errors="replace") if log.exists() else ""
+        told_why = root_cause(text) if text.strip() else reason(error)
+        raise InputError(f"no Spark session on {master}: {told_why}") from error
     finally:
-        spark.stop()
+        if before is None:
+            del os.environ[LOCAL_DIRS]
+        else:
+            os.environ[LOCAL_DIRS] = before
+    SparkContext._ensure_initialized(gateway=gateway)
+    return gateway
+
+
+def _connect(master: str) -> Any:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    handler = _interrupt_handler()
+    try:
+        # Java was started with the settings, and knows them.
+        SparkContext.getOrCreate(SparkConf())
+    except Exception as error:
+        raise InputError(f"no Spark session on {master}: {reason(error)}") from error
+    finally:
+        # A context installs a handler that waits for Java.
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    spark = SparkSession.builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _interrupt_handler() -> Any:
+    """The handler of SIGINT, if this thread may set it."""
+    main = threading.current_thread() is threading.main_thread()
+    return signal.getsignal(signal.SIGINT) if main else None
+
+
+@contextmanager
+def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
+    """An interrupt kills Java and then does what it did before.
+
+    pyspark talks to Java on the way out of a block that an interrupt ends, and would wait there
+    for the running job. With Java dead it fails instead; that failure is the interrupt.
+    """
+    before = _interrupt_handler()
+    received = False
+
+    def on_interrupt(number: int, frame: Any) -> None:
+        nonlocal received
+        received = True
+        java.kill()
+        logging.disable(logging.CRITICAL)  # py4j reports every call that this cuts short
+        if callable(before):
+            before(number, frame)
+
+    if callable(before):
+        signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    except Exception as error:
+        if received:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if callable(before):
+            signal.signal(signal.SIGINT, before)
+        if received:
+            java.wait()
+            logging.disable(logging.NOTSET)
+
+
+def _stop_java(gateway: Any) -> None:
+    """End the session and its Java; pyspark starts afresh the next time."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    java: subprocess.Popen[bytes] = gateway.proc
+    spark = SparkSession._instantiatedSession
+    if java.poll() is None and spark is not None:
+        try:
+            spark.stop()
+        except Exception:  # Java has just died: there is nothing left to stop
+            java.kill()
+    gateway.shutdown()  # which fails in silence if Java is dead
+    if java.stdin is not None:
+        java.stdin.close()  # which tells Java to end
+    try:
+        java.wait(STOPPING_S)
+    except subprocess.TimeoutExpired:
+        java.kill()
+        java.wait()
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def run_tasks(
@@ -127,8 +261,29 @@ def run_tasks(
     """One task per item, or the items dealt into some partitions; results in the items' order."""
     if not items:
         return []
-    tasks = spark.sparkContext.parallelize(list(items), partitions or len(items)).map(function)
-    return attempt(tasks.collect)
+    guarded = functools.partial(_run_task, function)
+    tasks = spark.sparkContext.parallelize(list(items), partitions or len(items)).map(guarded)
+    results: list[Result | NoSpace] = attempt(tasks.collect)
+    for result in results:
+        if isinstance(result, NoSpace):
+            raise XStreamError(f"{NO_SPACE}: the disk of {fullest(result.folder)} is full")
+    return cast(list[Result], results)
+
+
+@dataclass(frozen=True)
+class NoSpace:
+    """What a task returns that met a full disk: to try it again would take as long and fail."""
+
+    folder: Path
+
+
+def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpace:
+    try:
+        return function(item)
+    except OSError as error:
+        if not is_no_space(error):
+            raise
+        return NoSpace(Path(error.filename or tempfile.gettempdir()))
 
 
 def attempt(action: Callable[[], Result]) -> Result:
@@ -136,12 +291,14 @@ def attempt(action: Callable[[], Result]) -> Result:
     try:
         return action()
     except Exception as error:
-        raise XStreamError(f"a Spark task failed: {_reason(error)}") from error
+        raise XStreamError(f"a Spark task failed: {reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
-    """The last line of a Python traceback inside Spark's message, or its first line."""
-    text = str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception|Exit)\b", line)]
-    return told[-1] if told else (lines[0] if lines else type(error).__name__)
+def observed_count(frame: Any) -> tuple[Any, Callable[[], int]]:
+    """A frame that counts its rows while an action reads it, and the count after the action."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    observation = Observation()
+    counting = frame.observe(observation, f.count(f.lit(1)).alias("rows"))
+    return counting, lambda: int(observation.get["rows"])

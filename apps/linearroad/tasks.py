@@ -33,9 +33,9 @@ CHUNK_S = 60
 ROWS_PER_GROUP = 500_000
 
 
-def note_progress(path: Path, rows: int) -> None:
-    """Tell the driver how far this task is; it is only ever shown."""
-    path.write_text(str(rows))
+def note_progress(path: Path, done: int) -> None:
+    """Tell the driver how far this task is, in the unit of its size; it is only ever shown."""
+    path.write_text(str(done))
 
 
 def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) -> Entry:
@@ -59,7 +59,7 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
                 queries += count_queries(
                     expressway.key, chunk.packed, chunk.rows_by_second, np.int64(second)
                 )
-                note_progress(layout.progress("simulated", xway), reports)
+            note_progress(layout.progress("simulated", xway), expressway.now)
     with whole(layout.rows_by_second(xway)) as temporary, temporary.open("wb") as file:
         np.save(file, np.concatenate(counts))
     trips = trip_table(expressway, begin)

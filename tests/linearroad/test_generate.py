@@ -18,6 +18,8 @@ from linearroad.generate import generate
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.parameters import TrafficParameters
+from linearroad.progress import Work
+from linearroad.scratch import claimed
 
 from xstream.errors import InputError, XStreamError
 
@@ -122,6 +124,54 @@ def test_other_parameters_are_refused_with_a_sentence(
         generate(small, tmp_path)
     with pytest.raises(InputError, match="--format csv"):
         generate(small, tmp_path / "out", merged=True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        ({"minutes": 0}, "--minutes is 1 to 10080, not 0"),
+        ({"minutes": 99_999_999}, "--minutes is 1 to 10080, not 99999999"),
+        ({"from_minute": -1}, "--from-minute is 0 to 10080 less --minutes, not -1"),
+        ({"from_minute": 10_080}, "--from-minute is 0 to 10080 less --minutes, not 10080"),
+        ({"expressways": 0}, "--expressways is 1 to 100000, not 0"),
+        ({"expressways": 100_000}, "there are 2,147,483,648 VIDs"),
+        ({"seed": 2**63}, "--seed is 0 to"),
+        ({"two_expressways_share": float("nan")}, "--two-expressways is a share"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_at_once(numbers: dict[str, float], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        TrafficParameters(**{"expressways": 1, "minutes": 180, "seed": 1, **numbers})  # type: ignore[arg-type]
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    small: TrafficParameters,
+) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        generate(small, Path("/proc/nothing/here"))
+
+
+def test_a_second_generation_into_one_directory_is_refused(
+    small: TrafficParameters, tmp_path: Path
+) -> None:
+    work = Layout(tmp_path / "out").work
+    work.mkdir(parents=True)
+    manifest = {"version": 1, "parameters": small.as_dict(), "complete": False}
+    Layout(tmp_path / "out").manifest.write_text(json.dumps(manifest))
+    with claimed(work), pytest.raises(InputError, match="another process is generating"):
+        generate(small, tmp_path / "out")
+
+
+def test_progress_counts_what_was_done_before_and_what_tasks_note(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.work.mkdir()
+    work = Work("simulating", "second", "simulated", {(0,): 480, (2,): 480, (3,): 480}, 480)
+    assert work.done(layout) == 480
+    layout.receipt("simulated", 0).write_text("{}")
+    layout.progress("simulated", 2).write_text("60")
+    layout.progress("simulated", 3).write_text("")
+    layout.receipt("simulated", 1).write_text("{}")
+    assert work.done(layout) == 480 + 480 + 60
 
 
 def test_the_command_line_says_it_in_one_sentence(generated: Path) -> None:

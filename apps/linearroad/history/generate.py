@@ -15,6 +15,7 @@ from linearroad.history.shape import day_of_week, levels, load_profile
 from linearroad.layout import Layout
 from linearroad.manifest import Entry, file_entry, finished, write_json, write_receipt
 from linearroad.parameters import TrafficParameters
+from linearroad.progress import Work
 from linearroad.traffic._kernels_cars import mix, unit
 from linearroad.traffic.demand import exit_shares
 from linearroad.traffic.simulation import expressway_key
@@ -94,9 +95,8 @@ def make_history(run: Run, manifest: Entry) -> None:
     wanted = [(x, d) for x in range(parameters.expressways) for d in range(1, SEGMENT_DAYS + 1)]
     written = receipts(layout, "history", manifest.get("history", []))
     lacking = [task for task in wanted if not finished(layout.root, written.get(task))]
-    done = run.tasks(
-        "history", "history", functools.partial(write_day, layout.root, parameters), lacking
-    )
+    work = Work("history", "day", "history", dict.fromkeys(lacking, 1), len(wanted) - len(lacking))
+    done = run.tasks(work, functools.partial(write_day, layout.root, parameters), lacking)
     written |= {(entry["xway"], entry["day"]): entry for entry in done}
     manifest["history"] = [written[task] for task in wanted]
     manifest["totals"]["history_rows"] = sum(entry["rows"] for entry in manifest["history"])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["validate_command"]
 
 SHOWN = 10
+REPORT = "report.html"
 
 
 def validate_command(
@@ -41,8 +42,11 @@ def validate_command(
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
     from linearroad.validation.steps import steps
     from linearroad.validation.validate import HistoryPaths, validate
+    from xstream.console import check_output_file
 
-    with steps() as say:
+    if report:
+        check_output_file(output / REPORT)
+    with steps(further=int(report)) as say:
         paths = HistoryPaths(history, tolls, segment_history)
         shown = validate(input, output, paths, rules, minutes, master, say)
         if report:

@@ -1,16 +1,18 @@
-"""How far a validation is: a line that changes on a terminal, plain lines elsewhere."""
+"""How far a validation is, in steps: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from xstream.console import Progress
 
 __all__ = ["Say", "quiet", "steps"]
 
 #: Takes what is being done now.
 Say = Callable[[str], None]
+#: Of a run at full speed with the right answers; a paced one and a wrong one take one more each.
+STEPS = 6
 
 
 def quiet(_: str) -> None:
@@ -18,16 +20,15 @@ def quiet(_: str) -> None:
 
 
 @contextmanager
-def steps() -> Iterator[Say]:
-    """Something to tell each step to, on standard error."""
-    begin = time.monotonic()
-    if not sys.stderr.isatty():
-        yield lambda what: print(
-            f"{time.monotonic() - begin:6.1f} s  {what}", file=sys.stderr, flush=True
-        )
-        return
-    from rich.console import Console
+def steps(further: int = 0) -> Iterator[Say]:
+    """Something to tell each step to when it begins; `further` follow the validation."""
+    begun = 0
+    with Progress("validate", STEPS + further, "finished step") as progress:
 
-    console = Console(stderr=True)
-    with console.status("starting") as status:
-        yield lambda what: status.update(f"{what}, {time.monotonic() - begin:.0f} s so far")
+        def say(what: str) -> None:
+            nonlocal begun
+            begun += 1
+            progress.total = max(STEPS + further, begun)
+            progress.update(begun - 1, what)
+
+        yield say

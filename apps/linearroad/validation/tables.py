@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from linearroad.spark import attempt
+import pyarrow.parquet as pq
+
+from linearroad.scratch import scratch
+from linearroad.spark import attempt, observed_count
+from xstream.errors import XStreamError
 
 __all__ = ["Frame", "Workshop", "workshop"]
 
@@ -24,7 +26,13 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "false",
-    "spark.sql.parquet.compression.codec": "lz4_raw",
+    # Not lz4_raw: parquet-java cannot read back every page of it that it wrote (next setting).
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Row groups are not skipped by looking into dictionaries: parquet-java (issue 3478) reads a
+    # dictionary of more than 8 KiB for that in pieces, of which LZ4 cannot be unpacked. Other
+    # systems' answers and inputs may be so compressed; ours are, by pyarrow.
+    "parquet.filter.dictionary.enabled": "false",
+    "parquet.page.verify-checksum.enabled": "true",
     "spark.sql.files.maxPartitionBytes": "32m",
 }
 LEAST_PARTITIONS = 4
@@ -50,13 +58,25 @@ class Workshop:
         a plan that went through SQL text does not always have the same shape twice.
         """
         self._kept += 1
-        place = str(self.folder / f"table-{self._kept}")
-        attempt(lambda: frame.write.parquet(place))
-        return self.spark.read.schema(frame.schema).parquet(place)
+        place = self.folder / f"table-{self._kept}"
+        counted, count = observed_count(frame)
+        attempt(lambda: counted.write.parquet(str(place)))
+        meant, written = count(), rows_written(place)
+        if written != meant:
+            raise XStreamError(
+                f"Spark wrote {written:,} of {meant:,} rows of an intermediate table: "
+                "nothing can be said about the answers"
+            )
+        return self.spark.read.schema(frame.schema).parquet(str(place))
 
     def rows(self, frame: Frame) -> list[dict[str, Any]]:
         """A small table, here."""
         return [row.asDict(recursive=True) for row in attempt(frame.collect)]
+
+
+def rows_written(folder: Path) -> int:
+    """The rows of a table that Spark wrote, as its files say."""
+    return sum(pq.read_metadata(part).num_rows for part in folder.glob("part-*.parquet"))
 
 
 @contextmanager
@@ -68,11 +88,10 @@ def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
-    folder = Path(tempfile.mkdtemp(prefix=".validation-", dir=beside))
-    shop = Workshop(spark, folder)
     try:
-        yield shop
+        with scratch(beside, ".validation-") as room:
+            yield Workshop(spark, room.folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+        with suppress(Exception):  # Spark may be what failed
+            for name, old in before.items():
+                spark.conf.unset(name) if old is None else spark.conf.set(name, old)

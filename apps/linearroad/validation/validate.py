@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linearroad.failures import one_sentence
 from linearroad.files import whole
 from linearroad.manifest import write_json
 from linearroad.spark import attempt, session
@@ -21,6 +22,7 @@ from linearroad.validation.steps import Say, quiet
 from linearroad.validation.tables import Frame, Workshop, workshop
 from linearroad.validation.verdict import Verdict, share
 from linearroad.validation.words import in_words
+from xstream.console import check_output_directory, check_output_file
 from xstream.errors import InputError
 
 __all__ = ["HistoryPaths", "Shown", "validate"]
@@ -29,6 +31,7 @@ FIRST = 20  # differences in `validation.json` and on the terminal
 IN_REPORT = 500
 MEMORY, EXECUTOR_MEMORY = "5g", "3g"  # of Java; here, and of each worker of a cluster
 DIFFERENCES, VALIDATION = "differences.parquet", "validation.json"
+MOST_MINUTES = (2**31 - 1) // 60  # Time is an int32
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,27 @@ def validate(
     rules = rules or str(run.summary.get("rules", "paper"))
     if rules not in RULES:
         raise InputError(f"rules are {', '.join(RULES)}, not {rules!r}")
-    if minutes is not None and minutes < 1:
-        raise InputError(f"--minutes is a positive number, not {minutes}")
+    if minutes is not None and not 1 <= minutes <= MOST_MINUTES:
+        raise InputError(f"--minutes is 1 to {MOST_MINUTES}, not {minutes}")
     size = sum(file.stat().st_size for file in input_files(input))
     paths = history or HistoryPaths()
-    (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
-    say("starting Spark")
-    memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
-    with session(master, "validate", memory) as spark, workshop(spark, output, size) as shop:
-        shown = _validate(shop, input, run, paths, rules, minutes, say)
-    shown.verdict.seconds = round(time.monotonic() - began, 1)
-    write_json(output / VALIDATION, shown.verdict.as_dict())
+    check_output_directory(output)
+    for name in (VALIDATION, DIFFERENCES):
+        check_output_file(output / name)
+    with one_sentence(output):
+        (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
+        say("starting Spark")
+        memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
+        try:
+            with (
+                session(master, "validate", memory) as spark,
+                workshop(spark, output, size) as shop,
+            ):
+                shown = _validate(shop, input, run, paths, rules, minutes, say)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"nothing is said about the answers in {output}") from None
+        shown.verdict.seconds = round(time.monotonic() - began, 1)
+        write_json(output / VALIDATION, shown.verdict.as_dict())
     return shown
 
 

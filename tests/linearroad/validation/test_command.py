@@ -7,13 +7,17 @@ import json
 import lzma
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from linearroad.cli import app
+from linearroad.validation import tables
+from linearroad.validation import validate as validation
 from linearroad.validation.rows import COLUMNS
+from linearroad.validation.tables import workshop
 from linearroad.validation.validate import HistoryPaths, validate
 from typer.testing import CliRunner
 
@@ -26,7 +30,7 @@ from tests.linearroad.validation.runs import (
 )
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario, scenario
-from xstream.errors import InputError
+from xstream.errors import InputError, XStreamError
 
 ROOT = Path(__file__).resolve().parents[3]
 REPORT = "0,{t},{vid},50,0,1,0,2,11000,-1,-1,-1,-1,-1,-1"
@@ -59,6 +63,60 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, spoil, sentence: str) -> No
     spoil(tmp_path)
     with pytest.raises(InputError, match=sentence):
         validate(tmp_path / "rows.csv", tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["", "validation.json", "differences.parquet"])
+def test_an_output_that_cannot_be_written_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    run_directory(tmp_path / "run")
+    (tmp_path / "rows.csv").write_text("")
+    monkeypatch.setattr(validation, "session", lambda *_: pytest.fail("Spark was started"))
+    if name:
+        (tmp_path / "run" / name).mkdir()
+    else:
+        # The tests may run as root, who may write anywhere.
+        def refuse(dir: Path) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr("xstream.console.outputs.tempfile.TemporaryFile", refuse)
+    with pytest.raises(InputError, match=r"cannot be written: (Permission denied|it is a dir)"):
+        validate(tmp_path / "rows.csv", tmp_path / "run")
+
+
+@pytest.mark.parametrize("minutes", [0, -5, 99_999_999])
+def test_minutes_out_of_range_are_refused(tmp_path: Path, minutes: int) -> None:
+    run_directory(tmp_path / "run")
+    (tmp_path / "rows.csv").write_text("")
+    with pytest.raises(InputError, match=f"--minutes is 1 to 35791394, not {minutes}"):
+        validate(tmp_path / "rows.csv", tmp_path / "run", minutes=minutes)
+
+
+@pytest.mark.spark
+def test_an_intermediate_table_has_all_its_rows_in_a_codec_that_can_be_read(
+    spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with workshop(spark_session, tmp_path, 1) as shop:
+        kept = shop.keep(spark_session.range(0, 5000, 1, 3))
+        parts = list(shop.folder.rglob("part-*.parquet"))
+        assert {pq.read_metadata(p).row_group(0).column(0).compression for p in parts} == {"ZSTD"}
+        assert kept.count() == 5000
+        monkeypatch.setattr(tables, "rows_written", lambda folder: 4999)
+        with pytest.raises(XStreamError, match="4,999 of 5,000 rows of an intermediate table"):
+            shop.keep(spark_session.range(5000))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_lz4_with_a_large_dictionary_is_read(spark_session: Any, tmp_path: Path) -> None:
+    """Spark's reader fails on it when it looks into the dictionary to skip row groups."""
+    values = np.arange(20_000, dtype=np.int32).repeat(5) * 2
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": values}), path, compression="lz4", use_dictionary=True)
+    with workshop(spark_session, tmp_path, 1) as shop:
+        table = shop.spark.read.parquet(str(path))
+        assert shop.keep(table.where("a = 3000")).count() == 5
+        assert shop.keep(table.where("a = 3001")).count() == 0
 
 
 @pytest.mark.spark
@@ -116,7 +174,6 @@ def test_flat_files_are_read_as_the_rules_say(
         pack = {"csv": bytes, "csv.gz": gzip.compress, "csv.xz": lzma.compress}[ending]
         path.write_bytes(pack(data))
     from linearroad.validation.rows import read_input
-    from linearroad.validation.tables import workshop
     from linearroad.validation.vehicles import first_reports
 
     rows, rejects = reference.parse(case.text)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from linearroad.generate import generate
 from linearroad.parameters import TrafficParameters
@@ -22,6 +25,21 @@ def test_three_expressways_without_history(generated: Path, tmp_path: Path) -> N
     assert shown.verdict.first_differences == []
     assert shown.verdict.passed
     assert all(shown.verdict.types[kind].right > 0 for kind in (0, 2, 3, 4))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_rows_of_a_second_in_any_order_are_validated_every_time(
+    generated: Path, tmp_path: Path
+) -> None:
+    """How intermediate tables are divided depends on the order of rows and on chance."""
+    tables = [pq.read_table(path) for path in sorted((generated / "traffic").glob("*.parquet"))]
+    rows = np.stack([column.to_numpy() for column in pa.concat_tables(tables).columns])
+    order = np.lexsort((np.random.default_rng(7).random(rows.shape[1]), rows[1]))
+    np.savetxt(tmp_path / "rows.csv", rows[:, order].T, "%d", delimiter=",")
+    run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
+    for _ in range(4):
+        assert validate(tmp_path / "rows.csv", tmp_path / "out").verdict.passed
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,82 @@
+"""What went wrong in Spark, in one sentence: its own first line says nothing."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from linearroad.scratch import fullest
+from xstream.errors import XStreamError
+
+__all__ = ["NO_SPACE", "is_no_space", "one_sentence", "reason", "root_cause"]
+
+NO_SPACE = "no space left on device"
+# `ValueError: no`, `java.io.IOException: no`; not the frames of a stack.
+PROBLEM = re.compile(r"((?:\w+[.$])*\w*(?:Error|Exception|Exit|Interrupt))\b(?:: (.*))?$")
+
+
+def reason(error: BaseException) -> str:
+    """The root cause of an error that Spark raised; for a full disk, the folder as well."""
+    told = root_cause(_text(error))
+    if NO_SPACE in told.lower():
+        return f"{NO_SPACE}: the disk of {fullest()} is full"
+    return told
+
+
+def _text(error: BaseException) -> str:
+    """All that an error says: pyspark hides the stack of some of Java's."""
+    parts = [str(error) or type(error).__name__]
+    stack = getattr(error, "_stackTrace", None)
+    return "\n".join([*parts, stack] if isinstance(stack, str) else parts)
+
+
+def root_cause(text: str) -> str:
+    """The innermost cause in a stack of Python or Java.
+
+    >>> root_cause("failed\\nCaused by: a.Outer: b\\n\\tat a.b(C.java)\\nCaused by: c.Error: d")
+    'Error: d'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    full = next((line for line in lines if NO_SPACE in line.lower()), None)
+    if full is not None:
+        return full
+    python = _of_python(text)
+    if python is not None:
+        return python
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    found = [match for line in causes or lines if (match := PROBLEM.match(line.lstrip(": ")))]
+    if found:
+        kind, what = found[-1].groups()
+        return ": ".join(part for part in (re.split(r"[.$]", kind)[-1], what) if part)
+    return causes[-1] if causes else (lines[0] if lines else "no reason was given")
+
+
+def _of_python(text: str) -> str | None:
+    """The last line of the last Python traceback; Java's stack may follow it."""
+    start = text.rfind("Traceback (most recent call last)")
+    if start < 0:
+        return None
+    for line in text[start:].splitlines()[1:]:
+        if line and not line[0].isspace():
+            return line.strip()
+    return None
+
+
+def is_no_space(error: OSError) -> bool:
+    """Whether a disk is full; pyarrow says so in words only."""
+    return error.errno == errno.ENOSPC or NO_SPACE in str(error).lower()
+
+
+@contextmanager
+def one_sentence(output: Path) -> Iterator[None]:
+    """Turn what the system refuses (a full disk, a folder that vanished) into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if is_no_space(error):
+            raise XStreamError(f"{NO_SPACE}: the disk of {fullest(output)} is full") from error
+        place = error.filename or output
+        raise XStreamError(f"{place}: {error.strerror or error}") from error

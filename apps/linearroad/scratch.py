@@ -1,0 +1,114 @@
+"""Folders for what is only needed meanwhile: removed in the end, or by the next run after a kill.
+
+A folder is in use as long as somebody holds the lock on the file `lock` in it. The kernel releases
+the lock when the last process that holds it dies, in whatever way, and a process identifier that is
+used again confuses nobody.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch"]
+
+LOCK = "lock"
+#: A folder without a lock may be one that is being made.
+UNLOCKED_FOR_S = 3600.0
+_in_use: list[Path] = []
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A folder, and the descriptor that a child must inherit to keep it in use."""
+
+    folder: Path
+    lock: int
+
+
+@contextmanager
+def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
+    """A folder below `beside`; what killed processes left there under this prefix is removed."""
+    remove_abandoned(beside, prefix)
+    made = _make(beside, prefix)
+    _in_use.append(made.folder)
+    try:
+        yield made
+    finally:
+        _in_use.remove(made.folder)
+        shutil.rmtree(made.folder, ignore_errors=True)
+        os.close(made.lock)
+
+
+def _make(beside: Path, prefix: str) -> Scratch:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=beside))
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _locked(lock) and os.fstat(lock).st_nlink > 0:
+            return Scratch(folder, lock)
+        # Somebody who was cleaning up came between the two lines.
+        os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_abandoned(beside: Path, prefix: str) -> None:
+    """Remove the folders below `beside` that no living process uses."""
+    for folder in beside.glob(f"{prefix}*"):
+        if folder.is_dir() and not folder.is_symlink() and not in_use(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process holds the lock of a folder, or may be about to."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        try:
+            return time.time() - folder.stat().st_mtime < UNLOCKED_FOR_S
+        except OSError:
+            return False
+    except OSError:
+        return True  # another user's
+    try:
+        return not _locked(lock)
+    except OSError:
+        return True  # a file system without locks: nobody knows
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[bool]:
+    """Take the lock of a folder that stays; False if another process has it."""
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield _locked(lock)
+    finally:
+        os.close(lock)
+
+
+def fullest(*others: Path) -> Path:
+    """Of the scratch folders in use and some others, the one whose disk has the least room."""
+
+    def free(folder: Path) -> int:
+        try:
+            return shutil.disk_usage(folder).free
+        except OSError:
+            return 1 << 62
+
+    return min([*others, *_in_use, Path(tempfile.gettempdir())], key=free)
