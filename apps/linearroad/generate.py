@@ -26,7 +26,7 @@ from linearroad.tasks import (
     warm_up,
     write_traffic,
 )
-from xstream.console import Progress, check_output_directory
+from xstream.console import Progress, check_output_directory, interrupted_with
 from xstream.errors import InputError
 
 __all__ = ["generate"]
@@ -94,15 +94,12 @@ def generate(
         with claimed(layout.work) as alone:
             if not alone:
                 raise InputError(f"another process is generating {out}: wait for it")
-            try:
+            with interrupted_with(
+                f"finished expressways are kept in {out}, and the same command goes on from there"
+            ):
                 _generate(parameters, layout, manifest, master, history, progress, partitions)
                 if merged and not layout.merged.exists():
                     _merge(layout, parameters, progress is not silent)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(
-                    f"finished expressways are kept in {out}, and the same command goes on from "
-                    "there"
-                ) from None
             manifest["complete"] = True
             write_json(layout.manifest, manifest)
             shutil.rmtree(layout.work, ignore_errors=True)

@@ -22,7 +22,7 @@ from linearroad.validation.steps import Say, quiet
 from linearroad.validation.tables import Frame, Workshop, workshop
 from linearroad.validation.verdict import Verdict, share
 from linearroad.validation.words import in_words
-from xstream.console import check_output_directory, check_output_file
+from xstream.console import check_output_directory, check_output_file, interrupted_with
 from xstream.errors import InputError
 
 __all__ = ["HistoryPaths", "Shown", "validate"]
@@ -72,14 +72,12 @@ def validate(
         (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
         say("starting Spark")
         memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
-        try:
-            with (
-                session(master, "validate", memory) as spark,
-                workshop(spark, output, size) as shop,
-            ):
-                shown = _validate(shop, input, run, paths, rules, minutes, say)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"nothing is said about the answers in {output}") from None
+        with (
+            interrupted_with(f"nothing is said about the answers in {output}"),
+            session(master, "validate", memory) as spark,
+            workshop(spark, output, size) as shop,
+        ):
+            shown = _validate(shop, input, run, paths, rules, minutes, say)
         shown.verdict.seconds = round(time.monotonic() - began, 1)
         write_json(output / VALIDATION, shown.verdict.as_dict())
     return shown
