@@ -199,6 +199,7 @@ class Query:
         stop: threading.Event | None = None,
         profile: bool = False,
         state: Mapping[str, KernelState] | None = None,
+        debug: bool | None = None,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -208,7 +209,10 @@ class Query:
         Ctrl-C, ends the run with the results so far. With `profile`, every tuple is timed and
         `run.costs` says what each operator made the memory manager do; the run takes longer.
         `state` is what kernels begin with instead of what they declare, by the operators' names:
-        what `run.state(name)` of an earlier run said.
+        what `run.state(name)` of an earlier run said. With `debug`, kernels and the helpers that
+        they call are compiled with checks: an index out of bounds or a division by zero is an
+        OperatorError that names operator, tuple and index; the run takes longer, and its results
+        are the same. None: as the environment variable XSTREAM_DEBUG says (1: on).
         """
         from xstream.run import Run
         from xstream.sched import scheduler as scheduler_named
@@ -221,6 +225,6 @@ class Query:
             )
         manager = memory_manager(memory) if isinstance(memory, str) else memory
         scheduled = scheduler_named(scheduler, slice_us)
-        run = Run(self, scheduled, manager, tuple_burst, profile, state)
+        run = Run(self, scheduled, manager, tuple_burst, profile, state, debug)
         run.execute(progress=progress, stop=stop)
         return run

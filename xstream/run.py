@@ -92,6 +92,7 @@ class Run:
         tuple_burst: int | None,
         profile: bool = False,
         state: Mapping[str, KernelState] | None = None,
+        debug: bool | None = None,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -104,7 +105,7 @@ class Run:
         self._stopped_at = 0.0
         self._nodes = tuple(query.nodes)
         self._named = {node.name: node for node in self._nodes}
-        self._plan = NativePlan(manager)
+        self._plan = NativePlan(manager, debug)
         self._ops = self._build()
         self._restore(state or {})
         #: How long the core runs at a stretch before `progress` is told.

@@ -119,11 +119,12 @@ def run_operator(
     scheduler: str = "df",
     memory: str | MemoryManager = "refcount-lazy",
     tuple_burst: int | None = 64,
+    debug: bool | None = None,
 ) -> Any:
     """Run one operator alone: a list of tuples for each input port, a list for each output port.
 
     With one output port that list itself is returned. An empty input must be a `list_source`, since
-    nothing else says what it would carry.
+    nothing else says what it would carry. The options are those of `Query.run`.
 
     >>> from xstream.ops.zip import Zip
     >>> run_operator(Zip(), [1, 2, 3], [0.5, 0.25])
@@ -134,7 +135,7 @@ def run_operator(
     if not sources:
         raise GraphError(f"{operator.label} alone needs an input")
     sinks = [stream.collect() for stream in query.add(operator, sources)]
-    run = query.run(scheduler, memory, tuple_burst)
+    run = query.run(scheduler, memory, tuple_burst, debug=debug)
     results = [run[sink] for sink in sinks]
     return results[0] if len(results) == 1 else tuple(results)
 

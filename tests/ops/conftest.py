@@ -1,5 +1,6 @@
 """Every operator test runs under all four schedulers, all four managers, with and without rate
-control; results must be the same everywhere, and nothing may stay alive."""
+control, and once in debug mode, where every index and division is checked; results must be the same
+everywhere, and nothing may stay alive."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ from xstream.testing import run_operator
 settings.register_profile("operators", deadline=None)
 settings.load_profile("operators")
 
-EVERYWHERE = list(product(xs.SCHEDULER_NAMES, xs.MANAGER_NAMES, (64, None)))
+EVERYWHERE = [
+    *product(xs.SCHEDULER_NAMES, xs.MANAGER_NAMES, (64, None), (False,)),
+    ("df", "refcount-lazy", 64, True),  # in debug mode
+]
 
 
 def shown(value: Any) -> Any:
@@ -83,17 +87,16 @@ def everywhere() -> RunEverywhere:
     def run(operator: Operator, *inputs: Any, ordered: bool = True) -> Any:
         first: Any = None
         expected: Any = None
-        for scheduler, memory, burst in EVERYWHERE:
+        for scheduler, memory, burst, debug in EVERYWHERE:
             manager = xs.memory_manager(memory)
-            results = run_operator(
-                operator, *inputs, scheduler=scheduler, memory=manager, tuple_burst=burst
-            )
+            mode = {"scheduler": scheduler, "memory": manager, "tuple_burst": burst, "debug": debug}
+            results = run_operator(operator, *inputs, **mode)
             outcome = shown(results)
             if not ordered:
                 outcome = sorted(outcome, key=repr)
             if first is None:
                 first, expected = plain(results), outcome
-            assert outcome == expected, (scheduler, memory, burst)
+            assert outcome == expected, (scheduler, memory, burst, debug)
             del results
             assert_nothing_lives(manager)
         return first
@@ -107,12 +110,11 @@ def fails_everywhere() -> Callable[..., str]:
 
     def run(operator: Operator, *inputs: Any) -> str:
         messages = set()
-        for scheduler, memory, burst in EVERYWHERE:
+        for scheduler, memory, burst, debug in EVERYWHERE:
             manager = xs.memory_manager(memory)
+            mode = {"scheduler": scheduler, "memory": manager, "tuple_burst": burst, "debug": debug}
             with pytest.raises(xs.OperatorError) as raised:
-                run_operator(
-                    operator, *inputs, scheduler=scheduler, memory=manager, tuple_burst=burst
-                )
+                run_operator(operator, *inputs, **mode)
             messages.add(str(raised.value).replace(memory, "MEMORY"))
             del raised
             assert_nothing_lives(manager)

@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[2]
 
 def everywhere(query: xs.Query, sink: Any) -> Any:
     expected = first = None
-    for scheduler, memory, burst in EVERYWHERE:
-        results = query.run(scheduler, memory, burst)[sink]
+    for scheduler, memory, burst, debug in EVERYWHERE:
+        results = query.run(scheduler, memory, burst, debug=debug)[sink]
         if expected is None:
             expected, first = shown(results), plain(results)
-        assert shown(results) == expected, (scheduler, memory, burst)
+        assert shown(results) == expected, (scheduler, memory, burst, debug)
     return first
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import namedtuple
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -153,13 +154,17 @@ def argument_types(arguments: tuple[Any, ...]) -> tuple[ArgumentType, ...]:
 
 
 def compile_kernel(
-    kernel: Kernel, mode: str, inputs: Schema, arguments: tuple[ArgumentType, ...]
+    kernel: Kernel,
+    mode: str,
+    inputs: Schema,
+    arguments: tuple[ArgumentType, ...],
+    debug: bool = False,
 ) -> CompiledKernel:
-    """Compile `kernel` for tuples of `inputs`: `mode` is map, filter or iterate."""
-    import numba
+    """Compile `kernel` for tuples of `inputs`: `mode` is map, filter or iterate.
 
-    if numba.config.DISABLE_JIT:
-        raise KernelError("kernels need numba's compiler, and NUMBA_DISABLE_JIT turns it off")
+    With `debug`, the code checks every index and every division.
+    """
+    _check_compiler(debug)
     wanted, given = kernel.data_parameters(), len(inputs) + len(arguments)
     if len(wanted) != given:
         raise KernelError(
@@ -176,21 +181,41 @@ def compile_kernel(
     key = fingerprint(
         kernel.function, mode, [str(word.numba_type) for word in words],
         [str(word.numba_type) for word in states], kernel.state_names, repr(kernel.out_fields),
-        _segment_facts(inputs),
+        _segment_facts(inputs), debug,
     )  # fmt: skip
-    facts = _cache.read_facts(key)
-    call = _Call(kernel, mode, inputs, layout, words, states, outputs_at)
-    if facts is None:
-        facts = {"returns": call.return_types()}
-    fields, rules = _outputs(kernel, mode, inputs, facts["returns"])
-    total = outputs_at + max(len(rules), 1)
-    source = call.source(fields, total)
-    address, from_cache, keep_alive = call.compile(key, source)
-    _cache.write_facts(key, facts) if not from_cache else None
+    with _compiling(debug):
+        facts = _cache.read_facts(key)
+        call = _Call(kernel, mode, inputs, layout, words, states, outputs_at, debug)
+        if facts is None:
+            facts = {"returns": call.return_types()}
+        fields, rules = _outputs(kernel, mode, inputs, facts["returns"])
+        total = outputs_at + max(len(rules), 1)
+        source = call.source(fields, total)
+        address, from_cache, keep_alive = call.compile(key, source)
+        _cache.write_facts(key, facts) if not from_cache else None
     return CompiledKernel(
         kernel, mode, address, total, arguments_at, states_at, outputs_at,
         Schema(fields) if fields else None, rules, from_cache, keep_alive,
     )  # fmt: skip
+
+
+def _check_compiler(debug: bool) -> None:
+    """A KernelError where numba's settings contradict what it is asked for."""
+    import numba
+
+    if numba.config.DISABLE_JIT:
+        raise KernelError("kernels need numba's compiler, and NUMBA_DISABLE_JIT turns it off")
+    if debug and numba.config.BOUNDSCHECK == 0:
+        raise KernelError("debug mode checks indices, and NUMBA_BOUNDSCHECK=0 turns that off")
+
+
+def _compiling(debug: bool) -> AbstractContextManager[None]:
+    """How numba is to compile."""
+    if not debug:
+        return nullcontext()
+    from xstream.ops._debug import checks
+
+    return checks()
 
 
 def _segment_facts(inputs: Schema) -> list[str]:
@@ -247,21 +272,31 @@ def _scaled(like: Segment | None, rate: Fraction) -> Timebase:
     return Timebase(float(like.timebase.rate_hz * rate), like.timebase.start_time)
 
 
+def _jitted(kernel: Kernel, debug: bool) -> Any:
+    """The kernel's function for numba; in debug mode a division by zero raises."""
+    from numba import njit
+
+    if not debug:
+        return njit(kernel.function, error_model="numpy")
+    from xstream.ops._debug import own_twin
+
+    return own_twin(njit(kernel.function, error_model="python"))
+
+
 class _Call:
     """One adapter: its source, and its compilation."""
 
     def __init__(
         self, kernel: Kernel, mode: str, inputs: Schema, layout: _Layout, words: list[_Word],
-        states: list[_Word], outputs_at: int,
+        states: list[_Word], outputs_at: int, debug: bool = False,
     ) -> None:  # fmt: skip
-        from numba import njit
 
         # Numba must know xs.grow and the others before it types a kernel that names them.
         from xstream.ops import _numba  # noqa: F401
 
         self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
         self.words, self.states, self.outputs_at = words, states, outputs_at
-        self.compiled = njit(kernel.function, error_model="numpy")
+        self.compiled = _jitted(kernel, debug)
 
     @property
     def fills(self) -> bool:

@@ -30,7 +30,7 @@ _OPAQUE_ROOTS = {
 #: What kernels use of xstream loads names when they are asked for, and has implementations that
 #: only numba sees: the contents of these files stand for it.
 _OPAQUE_MODULES = {"xstream", "xstream.ops._numba"}
-_OURS = ("_numba.py", "_adapter.py", "operator.h")
+_OURS = ("_numba.py", "_adapter.py", "_debug.py", "operator.h")
 
 
 def fingerprint(function: types.FunctionType, *context: object) -> str:

@@ -22,7 +22,7 @@ from xstream.ops._adapter import (
 )
 from xstream.ops._python import PythonOperator
 from xstream.ops.kernel import Kernel
-from xstream.ops.native import NativePlan, checked
+from xstream.ops.native import NativePlan, checked, debug_asked
 from xstream.ops.operator import Operator
 from xstream.ops.schema import Schema, schema
 
@@ -60,11 +60,12 @@ class KernelApply(Operator):
     def check(self, inputs: Schema) -> None:
         """A SchemaError for tuples that the kernel is not meant for."""
 
-    def compiled(self, inputs: Schema) -> CompiledKernel:
-        """The machine code for such tuples; compiled once."""
+    def compiled(self, inputs: Schema, debug: bool | None = None) -> CompiledKernel:
+        """The machine code for such tuples; compiled once, and once more for debug mode."""
         kernel = self.kernel_for(inputs)
         arguments = normal_arguments(kernel, self.kernel_arguments(inputs))
-        return _compiled(kernel, self.how, inputs, argument_types(arguments))
+        checked_code = debug_asked() if debug is None else debug
+        return _compiled(kernel, self.how, inputs, argument_types(arguments), checked_code)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         self.check(inputs[0])
@@ -74,7 +75,7 @@ class KernelApply(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        code = self.compiled(inputs[0])
+        code = self.compiled(inputs[0], plan.debug)
         plan.keep(code)
         states = code.kernel.states
         op = checked(
@@ -156,6 +157,10 @@ def raised_by(op: Any) -> BaseException | None:
     frame[lib.XS_FRAME_RAISED] = 0
     error: BaseException = ctypes.cast(address, ctypes.py_object).value
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(error))
+    if isinstance(error, IndexError):
+        from xstream.ops._debug import OutOfBoundsError
+
+        return error.described() if isinstance(error, OutOfBoundsError) else error
     return error
 
 
@@ -179,9 +184,13 @@ class UserKernel(KernelApply, Apply):
 
 @lru_cache(maxsize=256)
 def _compiled(
-    kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...]
+    kernel: Kernel,
+    how: str,
+    inputs: Schema,
+    arguments: tuple[ArgumentType, ...],
+    debug: bool = False,
 ) -> CompiledKernel:
-    return compile_kernel(kernel, how, inputs, arguments)
+    return compile_kernel(kernel, how, inputs, arguments, debug)
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,17 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     return &kernel->op;
 }
 
+static _Thread_local int64_t noted[3];
+
+void xs_note_index(int64_t index, int64_t axis, int64_t size)
+{
+    noted[0] = index;
+    noted[1] = axis;
+    noted[2] = size;
+}
+
+const int64_t *xs_noted_index(void) { return noted; }
+
 void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
 
 int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }

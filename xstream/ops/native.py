@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from xstream._native import ffi, lib
-from xstream.errors import SegmentMemoryError
+from xstream.errors import InputError, SegmentMemoryError
 from xstream.ops.schema import Scalar, Schema, Segment
 from xstream.sigseg import MemoryManager, SigSeg
 from xstream.sigseg.segment import Signal, adopt
 
-__all__ = ["NativePlan", "describe_tuple"]
+__all__ = ["NativePlan", "debug_asked", "describe_tuple"]
+
+
+def debug_asked() -> bool:
+    """Whether the environment asks for debug mode: XSTREAM_DEBUG=1."""
+    asked = os.environ.get("XSTREAM_DEBUG", "")
+    if asked not in ("", "0", "1"):
+        raise InputError(f"XSTREAM_DEBUG is 1 (on) or 0 (off), not {asked!r}")
+    return asked == "1"
 
 
 class NativePlan:
-    """Owns a plan of the core; freed with everything in it when the object goes."""
+    """Owns a plan of the core; freed with everything in it when the object goes.
 
-    def __init__(self, manager: MemoryManager) -> None:
+    With `debug`, its kernels check indices and divisions; None: as the environment says.
+    """
+
+    def __init__(self, manager: MemoryManager, debug: bool | None = None) -> None:
         self.manager = manager
+        self.debug = debug_asked() if debug is None else debug
         self.handle = ffi.gc(_checked(lib.xs_plan_new(manager._handle)), lib.xs_plan_free)
         self.kept: list[Any] = []
 

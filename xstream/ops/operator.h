@@ -114,6 +114,10 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
 /* The kernel is called once more when its streams have ended. */
 void xs_kernel_at_end(xs_op *op);
+/* Debug mode: a kernel notes an index that is out of bounds before it raises; numba's errors carry
+ * no numbers. The notes are the thread's own: index, axis, size. */
+void xs_note_index(int64_t index, int64_t axis, int64_t size);
+const int64_t *xs_noted_index(void);
 /* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. In
  * front of a state array stand XS_STATE_MARK and, last, the address of this function. */
 typedef enum { XS_STATE_MARK = 0x57A7E } xs_state_mark;

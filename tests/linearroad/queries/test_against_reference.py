@@ -36,6 +36,17 @@ def test_bulk_traffic_is_answered_as_the_reference_does(rules: str, seed: int) -
     assert run_rows(case.rows, history, rules) == expected(case, rules)
 
 
+@pytest.mark.parametrize(
+    "rules", ["paper", *(pytest.param(rules, marks=pytest.mark.slow) for rules in RULES[1:])]
+)
+def test_no_operator_leaves_its_arrays(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In debug mode, where kernels and all their helpers check indices and divisions."""
+    monkeypatch.setenv("XSTREAM_DEBUG", "1")
+    case = scenario(0)
+    history = history_of(case.tolls, case.segment_history)
+    assert run_rows(case.rows, history, rules) == expected(case, rules)
+
+
 ADVERSARIAL = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
