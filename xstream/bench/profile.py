@@ -233,7 +233,9 @@ def compare(
 
 def _profile(query: Query, variant: Variant, result: Result) -> Profile:
     manager = memory_manager(variant.memory)
-    run = Run(query, scheduler(variant.scheduler), manager, variant.batch, profile=True)
+    run = Run(
+        query, scheduler(variant.scheduler), manager, variant.batch, profile=True, debug=False
+    )
     timeline: list[tuple[float, int]] = []
     run.look_up_ns = max(20_000, round(result.best.seconds * 1e9 / _POINTS))
 

@@ -43,7 +43,7 @@ class Engine:
         query.validate()
         with Stopwatch() as loading:
             manager = memory_manager(self.memory)
-            run = Run(query, scheduler(self.scheduler), manager, self.tuple_burst)
+            run = Run(query, scheduler(self.scheduler), manager, self.tuple_burst, debug=False)
         with Stopwatch() as running:
             run.execute()
         run.uninterrupted()
