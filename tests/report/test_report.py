@@ -70,7 +70,10 @@ def test_the_command_writes_the_page(
     assert len(json.loads(capsys.readouterr().out)["gathered"]) == 3
     assert page.stat().st_size > 10_000
     assert call(monkeypatch, "report", results, "--out", page) == 0
-    assert "page: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "experiment " in said
+    assert "page: " in said
+    assert "1 experiment, 1 profile, 1 rating" in page.read_text()
 
 
 def test_benchmarks_that_were_stored_are_shown(
@@ -147,6 +150,13 @@ def test_confidence_intervals_of_rates_end_at_zero(draw: Callable[..., Any]) -> 
     assert [y - low for y, low in zip(trace.y, trace.error_y.arrayminus, strict=True)] == [
         6.0, 0.0, 0.0, -3.0,
     ]  # fmt: skip
+
+
+def test_ticks_of_logarithmic_axes_are_whole_numbers() -> None:
+    series = {"a": [(1, 0.3, 0.0), (2, 40.0, 0.0), (3, 0.0, 0.0)]}
+    for drawing in (plots.lines, plots.bars):
+        figure = drawing("", "x", "y", series, log_y=True)
+        assert {"0.1", "0.2", "0.5", "1", "20", "100"} <= set(figure.layout.yaxis.ticktext)
 
 
 def test_a_page_appears_whole(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Gather the experiments, profiles, benchmarks and ratings below DIR on one page."""
-    from xstream.report.gathered import gather, gathered_page
+    from xstream.report.gathered import KINDS, gather, gathered_page
     from xstream.report.page import write
 
     target = out or folder / "report.html"
@@ -36,5 +36,5 @@ def report(
         typer.echo(writer.dumps({"page": str(target), "gathered": rows}, indent=2))
         return
     for kind, path, _ in found:
-        typer.echo(f"{kind:10} {path}")
+        typer.echo(f"{KINDS[kind]:10} {path}")
     typer.echo(f"page: {target}")

@@ -17,12 +17,12 @@ from xstream.report.sections import page_parts
 
 __all__ = ["KINDS", "gather", "gathered_page"]
 
-#: What is gathered, by the key that tells it, in the order of the page.
+#: What is gathered, by the key of its JSON, in the order of the page.
 KINDS = {
-    "outcome": "Experiments",
-    "profile": "Profiles",
-    "benchmark": "Benchmarks",
-    "rating": "Ratings",
+    "outcome": "experiment",
+    "profile": "profile",
+    "benchmark": "benchmark",
+    "rating": "rating",
 }
 
 
@@ -62,10 +62,11 @@ def gathered_page(folder: Path) -> str:
         text = text.replace("<h2", "<h3").replace("</h2>", "</h3>")
         body.append(section(title, text, anchor=anchor))
         plot += text.count('class="plot"')
+    kinds = [kind for kind, _, _ in found]
     counted = [
-        f"{name.lower()}: {sum(1 for each in found if each[0] == kind)}"
+        f"{kinds.count(kind)} {name}{'s' if kinds.count(kind) > 1 else ''}"
         for kind, name in KINDS.items()
-        if any(each[0] == kind for each in found)
+        if kind in kinds
     ]
     navigation = f"<nav>{' '.join(links)}</nav>"
     body = [navigation, *body]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,18 @@ def _whiskers(points: Series) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
+def _log_ticks(series: Mapping[str, Series]) -> dict[str, Any]:
+    """Ticks of a logarithmic y axis: 1, 2, 5, 10, and so on, each with its whole number."""
+    heights = [point[1] for points in series.values() for point in points if point[1] > 0]
+    if not heights:
+        return {}
+    low, high = math.floor(math.log10(min(heights))), math.ceil(math.log10(max(heights)))
+    digits = (1, 2, 5) if high - low <= 4 else (1,)
+    # A decade more on both sides, for what a page adds to the plot.
+    ticks = [float(f"{d}e{power}") for power in range(low - 1, high + 2) for d in digits]
+    return {"yaxis_tickvals": ticks, "yaxis_ticktext": [f"{tick:,g}" for tick in ticks]}
+
+
 def lines(
     title: str,
     x: str,
@@ -75,7 +88,7 @@ def lines(
         "yaxis_type": "log" if log_y else "linear",
     }
     if log_y:
-        axes["yaxis_dtick"] = "D2"  # 1, 2, 5, 10, ...
+        axes |= _log_ticks(series)
     else:
         axes["yaxis_rangemode"] = "tozero"
     if log_x:  # what was measured, and nothing between
@@ -98,7 +111,8 @@ def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool =
                 marker_color=COLORS[number % len(COLORS)],
             )
         )  # fmt: skip
-    return layout(figure, title, x, y, yaxis_type="log" if log_y else "linear", barmode="group")
+    axes = {"yaxis_type": "log", **_log_ticks(series)} if log_y else {"yaxis_type": "linear"}
+    return layout(figure, title, x, y, barmode="group", **axes)
 
 
 def stacked_bars(

@@ -13,7 +13,7 @@ from xstream.sigseg import REASONS
 __all__ = ["OVERVIEW", "copy_rows", "overview_rows", "profile_page", "profile_parts", "size"]
 
 OVERVIEW = (
-    "variant", "Msamples/s", "of best", "copied", "B a sample", "allocations", "reallocations",
+    "variant", "Msamples/s", "of best", "copied", "B/sample", "allocations", "reallocations",
     "moved", "peak", "manager", "operators", "engine",
 )  # fmt: skip
 #: Operators that copied less than this share of all are left out of tables.
