@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ PLAIN_COLUMNS = frozenset({"vid", "pos", "qid", "tolls"})
 ASCENDING_COLUMNS = frozenset({"vid"})
 
 
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.tmp")
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`, renamed to it in the end; removed if anything fails.
@@ -44,9 +48,10 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def remove_temporaries(directory: Path) -> None:
-    """Remove what killed workers left behind."""
+    """Remove what killed workers left behind, and nothing that is not named as `whole` does."""
     for leftover in directory.rglob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+        if _TEMPORARY.fullmatch(leftover.name):
+            leftover.unlink(missing_ok=True)
 
 
 def checksum(path: Path) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from linearroad.describe import _kernels as k
 from linearroad.files import TRAFFIC_COLUMNS, checksum, int32_schema
 from linearroad.layout import Layout
-from linearroad.manifest import Entry
+from linearroad.manifest import Entry, check_sizes
 from xstream.errors import InputError
 
 __all__ = ["Figures", "check_files", "measure_expressway", "read_blocks"]
@@ -97,6 +97,16 @@ def empty_survey(seconds: int, vehicles: int) -> k.Survey:
     )
 
 
+def _check_block(block: list[NDArray[np.int32]], seconds: int, vehicles: int) -> None:
+    """Refuse rows that the survey, which indexes with them, has no place for."""
+    below = (5, seconds, vehicles, None, k.LANES, k.DIRECTIONS, k.SEGMENTS, k.ROAD_FT)
+    reports = block[0] == 0
+    for name, column, end in zip(SURVEYED, block, below, strict=True):
+        values = column if name in ("type", "time") else column[reports]
+        if end is not None and len(values) and not 0 <= values.min() <= values.max() < end:
+            raise ValueError(f"{name} is not 0 to {end - 1:,} in all rows")
+
+
 def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
     """Read one expressway's stream and count what a Linear Road system would answer."""
     parameters = manifest["parameters"]
@@ -108,13 +118,16 @@ def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
     for needed in (path, Layout(root).vids(xway)):
         if not needed.is_file():
             raise InputError(f"{needed} is missing: run `linearroad generate` again to finish")
+    check_sizes(root, [entry for entry in manifest.get("traffic", []) if entry["xway"] == xway])
     seconds = 60 * parameters["minutes"]
     try:
-        vids = np.load(Layout(root).vids(xway))
+        vids = np.load(Layout(root).vids(xway), allow_pickle=False)
         survey = empty_survey(seconds, int(vids[-1]) + 1)
         for columns in read_blocks(path, SURVEYED):
-            k.survey_rows(survey, *(np.require(column, np.int32, ["C", "W"]) for column in columns))
-    except (OSError, ValueError, pa.ArrowException) as error:
+            block = [np.require(column, np.int32, ["C", "W"]) for column in columns]
+            _check_block(block, seconds, len(survey.last_time))
+            k.survey_rows(survey, *block)
+    except (OSError, ValueError, IndexError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} cannot be read: {reason}; generate it again") from error
     with np.errstate(invalid="ignore"):

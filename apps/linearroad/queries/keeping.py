@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.files import whole
+from linearroad.files import remove_temporaries, whole
 from linearroad.manifest import Entry, check_file, file_entry, read_json, read_manifest, write_json
 from linearroad.queries.copying import Copy
 from linearroad.queries.invariants import Limits, check_state
@@ -50,6 +50,7 @@ def keep_state(directory: Path, source: Path, run: xs.Run, expressways: int, min
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / META).unlink(missing_ok=True)
+        remove_temporaries(directory)
         files = [_write(directory, name, run.state(name)) for name in _names(expressways)]
         meta = {"version": VERSION, "minute": minute, "traffic": _traffic(source), "files": files}
         write_json(directory / META, meta)

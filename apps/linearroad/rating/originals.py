@@ -74,7 +74,7 @@ def validated(folder: Path, manifest: Entry) -> str | None:
         raise InputError(f"{path} is about other rows than those of the base")
     if not found.get("right"):
         raise InputError(f"{folder} was validated and is not right: {found.get('verdict')}")
-    return str(found["verdict"]).split(";")[0]
+    return str(found.get("verdict")).split(";")[0]
 
 
 def make_validated(base: Path, folder: Path, workers: int, say: Say) -> None:

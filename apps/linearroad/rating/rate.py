@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from linearroad.files import remove_temporaries
 from linearroad.layout import Layout
 from linearroad.manifest import Entry, read_manifest, write_json
 from linearroad.queries.memory import Account, account_of, available_bytes, too_much
@@ -169,6 +170,7 @@ def rate(options: RatingOptions, say: Say) -> Rating:
     if rating.verdict is None and options.validated is not None:
         raise InputError(f"{folder} was not validated: it has no validation.json")
     options.out.mkdir(parents=True, exist_ok=True)
+    remove_temporaries(options.out)
     say(f"running the {rating.originals} originals")
     originals = prepare(
         options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say

@@ -13,6 +13,7 @@ import pytest
 from linearroad.describe import _kernels as k
 from linearroad.describe.measure import SURVEYED, check_files, empty_survey, measure_expressway
 from linearroad.describe.report import rows_beside_paper, write_page
+from linearroad.files import TRAFFIC_COLUMNS, table_writer
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.traffic.simulation import Expressway, unpack
@@ -128,6 +129,23 @@ def test_damaged_traffic_is_one_sentence(promised: Path) -> None:
     np.save(layout.vids(0), np.arange(3))
     layout.traffic(0, "parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InputError, match=r"parquet cannot be read: .*; generate it again"):
+        measure_expressway(promised, read_manifest(promised), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vid", 3), ("vid", -1), ("time", 180), ("lane", 5), ("dir", 2), ("seg", 100), ("pos", 2**30)],
+)
+def test_rows_that_there_is_no_place_for_are_refused(promised: Path, name: str, value: int) -> None:
+    layout = Layout(promised)
+    for path in (layout.traffic(0, "parquet"), layout.vids(0)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(layout.vids(0), np.arange(3))
+    row = dict.fromkeys(TRAFFIC_COLUMNS, 1) | {"type": 0}
+    rows = [list(each.values()) for each in (row, row | {name: value})]
+    with table_writer(layout.traffic(0, "parquet"), TRAFFIC_COLUMNS, "parquet") as writer:
+        writer.write(np.array(rows, np.int32).T)
+    with pytest.raises(InputError, match=f"cannot be read: {name} is not 0 to"):
         measure_expressway(promised, read_manifest(promised), 0)
 
 

@@ -101,6 +101,20 @@ def test_the_state_as_it_was_kept_is_read(directory: Path, state: Path) -> None:
     assert read_state(state, directory).minute == MINUTE
 
 
+def test_a_kept_state_replaces_what_a_killed_run_left(
+    directory: Path, history: History, state: Path, tmp_path: Path
+) -> None:
+    (state / f".tolls-0.npz.{'0' * 32}.tmp").write_bytes(b"half")
+    (state / "tolls-0.npz").write_bytes(b"half")
+    (state / "notes.tmp").write_text("somebody else's")
+    options = RunOptions(answers="digest", minutes=MINUTE, keep_state=state)
+    run(directory, tmp_path / "out", history, options)
+    assert read_state(state, directory).minute == MINUTE
+    assert [path.name for path in state.glob("*.tmp")] + [
+        path.name for path in state.glob(".*.tmp")
+    ] == ["notes.tmp"]
+
+
 CRAFTED: dict[str, tuple[str, Change, str]] = {
     "count beyond the array": ("vehicles-0", put("count", 3, 2**40), "a batch's length"),
     "negative count": ("vehicles-0", put("count", 3, -1), "a batch's length"),
