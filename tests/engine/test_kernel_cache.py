@@ -205,9 +205,58 @@ def test_the_cache_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         # Between two, so that the order of their use is seen on coarse clocks.
         for path in tmp_path.glob("*.*"):
             os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 10))
-    _cache._prune()
+    _cache._prune(tmp_path)
     stems = {path.name.split(".")[0] for path in tmp_path.rglob("k*.*")}
     assert len(stems) <= 3
+
+
+def compiled_doubling() -> tuple[bool, list[float]]:
+    """Whether a small kernel came from the cache, and what it says."""
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec("def doubled(x): return 2.0 * x", namespace)
+    doubled = xs.kernel(namespace["doubled"])
+    code = compile_kernel(doubled, "map", xs.schema(float), ())
+    q = xs.Query()
+    out = q.source(xs.io.iterable([1.0], out=float)).map(doubled).collect()
+    return code.from_cache, q.run()[out]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o1777])
+def test_a_cache_that_others_may_write_to_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(mode)
+    monkeypatch.setenv("XSTREAM_CACHE_DIR", str(cache))
+    with pytest.warns(RuntimeWarning, match="others may write to it: .*chmod 700") as caught:
+        assert compiled_doubling() == (False, [2.0])
+    assert len(caught) == 1
+    assert list(cache.iterdir()) == []
+    assert cache.stat().st_mode & 0o7777 == mode
+
+
+def test_a_cache_of_another_user_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XSTREAM_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
+        assert compiled_doubling() == (False, [2.0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_is_made_for_its_owner_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh, readable = tmp_path / "a" / "fresh", tmp_path / "readable"
+    readable.mkdir()
+    readable.chmod(0o755)  # as earlier versions made it: read by others, never written by them
+    for cache in (fresh, readable):
+        monkeypatch.setenv("XSTREAM_CACHE_DIR", str(cache))
+        assert compiled_doubling() == (False, [2.0])
+        assert compiled_doubling() == (True, [2.0])
+        assert cache.stat().st_mode & 0o777 == 0o700
 
 
 def test_fingerprints_see_what_code_depends_on_and_nothing_else() -> None:

@@ -3,6 +3,10 @@
 Numba caches the machine code beside the file. The directory is `$XSTREAM_CACHE_DIR`, or
 `xstream/kernels` in the user's cache directory; the least recently used kernels go when there are
 more than `KEEP`. Machine code is loaded only if it is byte for byte what was written.
+
+Whoever can write to the directory can run code here, because numba unpickles what it finds. So it
+must belong to the user and be closed to everybody else; one that is not is left alone, with a
+warning, and kernels are compiled for the process only.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ import sys
 import tempfile
 import time
 import types
+import warnings
 from contextlib import suppress
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -22,6 +28,8 @@ from typing import Any
 KEEP = 512
 #: A file that somebody began to write this long ago is nobody's any more.
 ABANDONED_S = 3600.0
+OWNER_ONLY = 0o700
+WRITABLE_BY_OTHERS = 0o022
 
 
 def cache_directory() -> Path:
@@ -33,12 +41,45 @@ def cache_directory() -> Path:
     return Path(base) / "xstream" / "kernels"
 
 
+def _trusted_directory() -> Path | None:
+    """The cache directory, made if it is missing; None where there is none to be trusted."""
+    return _trusted(cache_directory().absolute())
+
+
+@cache
+def _trusted(directory: Path) -> Path | None:
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            directory.mkdir(mode=OWNER_ONLY)
+        found = directory.stat()
+        owned = found.st_uid == os.geteuid()
+        if owned and not found.st_mode & WRITABLE_BY_OTHERS and found.st_mode & 0o077:
+            directory.chmod(OWNER_ONLY)  # nobody else could have written to it so far
+            found = directory.stat()
+    except OSError:
+        return None  # a cache that cannot be had is no cache, and no error
+    if owned and not found.st_mode & 0o077:
+        return directory
+    whose = "others may write to it" if owned else "it belongs to another user"
+    warnings.warn(
+        f"compiled kernels are not cached, because {whose}: {directory}; empty it and run "
+        f"'chmod 700' on it, or set XSTREAM_CACHE_DIR to a directory of your own",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
 def read_facts(fingerprint: str) -> dict[str, Any] | None:
     """What was noted about this kernel when it was compiled; None if it never was.
 
     Machine code that is not what the note says is removed, so that numba makes it again.
     """
-    path = cache_directory() / f"k{fingerprint}.json"
+    directory = _trusted_directory()
+    if directory is None:
+        return None
+    path = directory / f"k{fingerprint}.json"
     try:
         facts = json.loads(path.read_bytes())
         returns, sums = facts["returns"], facts["sums"]
@@ -56,17 +97,23 @@ def read_facts(fingerprint: str) -> dict[str, Any] | None:
 
 def write_facts(fingerprint: str, facts: dict[str, Any]) -> None:
     """Note what a later process needs to know without compiling; then make room."""
+    directory = _trusted_directory()
+    if directory is None:
+        return
     try:
         noted = {**facts, "sums": _sums(fingerprint)}
-        _write(cache_directory() / f"k{fingerprint}.json", json.dumps(noted))
-        _prune()
+        _write(directory / f"k{fingerprint}.json", json.dumps(noted))
+        _prune(directory)
     except OSError:
         return  # a cache that cannot be written is no cache, and no error
 
 
 def load_module(fingerprint: str, source: str) -> tuple[types.ModuleType, bool]:
     """The generated source as a module, and whether numba can cache what it defines."""
-    path = cache_directory() / f"k{fingerprint}.py"
+    directory = _trusted_directory()
+    if directory is None:
+        return module_in_memory(fingerprint, source), False
+    path = directory / f"k{fingerprint}.py"
     try:
         if not path.exists() or path.read_bytes() != source.encode():
             _write(path, source)
@@ -96,7 +143,10 @@ def forget_code(fingerprint: str) -> None:
 
 
 def _code_files(fingerprint: str) -> list[Path]:
-    return sorted((cache_directory() / "__pycache__").glob(f"k{fingerprint}.*.nb?"))
+    directory = _trusted_directory()
+    if directory is None:
+        return []
+    return sorted((directory / "__pycache__").glob(f"k{fingerprint}.*.nb?"))
 
 
 def _sums(fingerprint: str) -> dict[str, str]:
@@ -108,7 +158,6 @@ def _sums(fingerprint: str) -> dict[str, str]:
 
 def _write(path: Path, text: str) -> None:
     """Whole or not at all: other processes may look at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     with os.fdopen(handle, "w") as file:
         file.write(text)
@@ -122,9 +171,8 @@ def _modified(path: Path) -> float:
         return 0.0
 
 
-def _prune() -> None:
+def _prune(directory: Path) -> None:
     """Keep the kernels used last, whether or not they ever compiled."""
-    directory = cache_directory()
     used: dict[str, float] = {}
     for path in directory.glob("k*.*"):
         used[path.stem] = max(used.get(path.stem, 0.0), _modified(path))
