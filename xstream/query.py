@@ -6,6 +6,7 @@ are found at the line that makes them. `validate` finds the rest before anything
 
 from __future__ import annotations
 
+import reprlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from xstream.errors import GraphError, SchemaError
 from xstream.ops.basic import Feedback
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Schema, SchemaLike, schema
+from xstream.ops.operator import MAX_SIZE, Operator
+from xstream.ops.schema import Schema, SchemaLike, schema, shortened
 
 if TYPE_CHECKING:
     from xstream.run import KernelState, Run
@@ -75,6 +76,7 @@ class Query:
 
     def source(self, operator: Operator, name: str | None = None) -> Stream:
         """A stream from a source, such as those in `xs.io`."""
+        _check_operator(operator)
         if operator.ports:
             raise GraphError(f"{operator.label} is not a source: it has input ports")
         return self.add(operator, (), name)[0]
@@ -94,10 +96,9 @@ class Query:
         self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
     ) -> Node:
         """Put an operator behind streams; sinks have no streams to return."""
+        _check_operator(operator)
         for port, stream in enumerate(inputs):
-            if stream.query is not self:
-                where = operator.port_name(port)
-                raise GraphError(f"{operator.label}, port {where!r}: a stream of another query")
+            self._check_stream(stream, f"{operator.label}, port {operator.port_name(port)!r}")
         self._check_ports(operator, inputs)
         outputs = operator.outputs(tuple(stream.schema for stream in inputs))
         edges = tuple(Edge(stream.node, stream.port) for stream in inputs)
@@ -105,13 +106,14 @@ class Query:
 
     def connect(self, feedback: Stream, stream: Stream) -> None:
         """Close a cycle: what `stream` carries comes back as `feedback`."""
-        if feedback.query is not self:
+        from xstream.stream import Stream
+
+        if not isinstance(feedback, Stream) or feedback.query is not self:
             raise GraphError(f"{feedback!r} is not a feedback of this query")
         node = self.nodes[feedback.node]
         if not isinstance(node.operator, Feedback):
             raise GraphError(f"{node.name} is not a feedback of this query")
-        if stream.query is not self:
-            raise GraphError(f"{node.name}, port 'in': a stream of another query")
+        self._check_stream(stream, f"{node.name}, port 'in'")
         if node.inputs != (None,):
             raise GraphError(f"{node.name}, port 'in': connected already")
         if stream.schema.types != node.outputs[0].types:
@@ -120,6 +122,14 @@ class Query:
                 f"{stream.schema}"
             )
         self.nodes[node.id] = replace(node, inputs=(Edge(stream.node, stream.port),))
+
+    def _check_stream(self, stream: object, where: str) -> None:
+        from xstream.stream import Stream
+
+        if not isinstance(stream, Stream):
+            raise GraphError(f"{where}: a stream is wanted, not {stream!r}")
+        if stream.query is not self:
+            raise GraphError(f"{where}: a stream of another query")
 
     def _check_ports(self, operator: Operator, inputs: tuple[Stream, ...]) -> None:
         wanted = len(operator.ports)
@@ -136,6 +146,8 @@ class Query:
         outputs: tuple[Schema, ...],
         name: str | None,
     ) -> Node:
+        if name is not None and not isinstance(name, str):
+            raise GraphError(f"{operator.label}: a name is a string, not {name!r}")
         unique = name or operator.label
         if name is not None and name in self._names:
             raise GraphError(f"two operators are called {name!r}")
@@ -216,15 +228,35 @@ class Query:
         """
         from xstream.run import Run
         from xstream.sched import scheduler as scheduler_named
-        from xstream.sigseg import memory_manager
+        from xstream.sigseg import MemoryManager, memory_manager
 
         self.validate()
-        if tuple_burst is not None and (not isinstance(tuple_burst, int) or tuple_burst < 1):
-            raise GraphError(
-                f"tuple_burst is a positive number of tuples or None, not {tuple_burst}"
-            )
-        manager = memory_manager(memory) if isinstance(memory, str) else memory
+        _check_options(tuple_burst, progress, stop, state)
+        manager = memory if isinstance(memory, MemoryManager) else memory_manager(memory)
         scheduled = scheduler_named(scheduler, slice_us)
         run = Run(self, scheduled, manager, tuple_burst, profile, state, debug)
         run.execute(progress=progress, stop=stop)
         return run
+
+
+def _check_operator(operator: object) -> None:
+    if not isinstance(operator, Operator):
+        raise GraphError(
+            f"an operator is wanted, such as xs.io.array(samples), not {reprlib.repr(operator)}"
+        )
+
+
+def _check_options(tuple_burst: object, progress: object, stop: object, state: object) -> None:
+    """A GraphError for options of a run that are of no use."""
+    whole = isinstance(tuple_burst, int) and not isinstance(tuple_burst, bool)
+    if tuple_burst is not None and not (whole and 1 <= tuple_burst <= MAX_SIZE):  # type: ignore[operator]
+        raise GraphError(
+            f"tuple_burst is a positive number of tuples, at most {MAX_SIZE}, or None, not "
+            f"{shortened(tuple_burst)}"
+        )
+    if not isinstance(progress, bool) and not callable(progress):
+        raise GraphError(f"progress is True, False or a function of the run, not {progress!r}")
+    if stop is not None and not callable(getattr(stop, "is_set", None)):
+        raise GraphError(f"stop is a threading.Event, not {stop!r}")
+    if state is not None and not isinstance(state, Mapping):
+        raise GraphError(f"state is a dictionary by the names of operators, not {state!r}")

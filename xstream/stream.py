@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from xstream.errors import GraphError
 from xstream.ops.apply import Sink, apply
 from xstream.ops.basic import Collect, Count, Merge, Pass
 from xstream.ops.deinterleave import Deinterleave
@@ -133,7 +134,7 @@ class Stream(SignalMethods):
         >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
         [[1, 2], [7], [8]]
         """
-        return control.then(Gate(), self, name=name)
+        return self.query.add(Gate(), (control, self), name)[0]
 
     def sync(self, *streams: Stream, flush: bool = False, name: str | None = None) -> Stream:
         """This is a control stream (keep, start, stop): those ranges of all the streams.
@@ -199,6 +200,8 @@ class Stream(SignalMethods):
 
     def sink(self, function: Callable[..., Any], name: str | None = None) -> SinkRef:
         """Call a plain Python function with every tuple."""
+        if not callable(function):
+            raise GraphError(f"sink takes a callable, not {function!r}")
         label = getattr(function, "__name__", type(function).__name__)
         return self._sink(Sink("sink", label, function=function), name)
 

@@ -77,7 +77,7 @@ class ListSource(Operator):
             segment = owned(value, plan.manager)
             plan.keep(segment)  # the core borrows it
             slot.seg = segment._handle
-        elif type_.kind == "float64":
+        elif type_.slot == "float64":
             slot.f = value
         else:
             slot.i = int(value)
@@ -110,7 +110,7 @@ def _schema_of(item: Any) -> Schema:
 def _type_of(value: Any) -> Scalar | Segment:
     if isinstance(value, SigSeg):
         return Segment(value.dtype, value.timebase)
-    return scalar_of(type(value))
+    return Scalar("int64") if isinstance(value, np.uint64) else scalar_of(type(value))
 
 
 def run_operator(

@@ -69,11 +69,17 @@ def test_numbers_of_every_kind_become_what_the_field_is() -> None:
             (np.float32(0.5), float), (np.int16(3), float), (True, float), (3, float),
             (np.int64(-7), int), (np.uint8(7), int), (np.bool_(True), bool), (2**63 - 1, int),
             (-(2**63), int), (np.True_, int), (Pair(1.0, 2), (float, int)),
+            ((1,), (int,)), (1, (int,)), ((np.float32(0.5),), float), ((True,), {"a": bool}),
+            (0.1, np.float32), (np.float64(0.1), "f4"), (1e300, np.float32), (3, np.float32),
+            (-128, np.int8), (np.int64(255), np.uint8), (2**32 - 1, (np.uint32,)),
         ]
     ]  # fmt: skip
     run = q.run()
     assert [run[out][0] for out in outs] == [
         0.5, 3.0, 1.0, 3.0, -7, 7, True, 2**63 - 1, -(2**63), 1, (1.0, 2),
+        1, 1, 0.5, True,
+        float(np.float32(0.1)), float(np.float32(0.1)), float("inf"), 3.0,
+        -128, 255, 2**32 - 1,
     ]  # fmt: skip
 
 
@@ -90,6 +96,16 @@ def test_numbers_of_every_kind_become_what_the_field_is() -> None:
         ([1, 2], (int, int), "a tuple of 2 fields is wanted, not [1, 2]"),
         ((1, 2, 3), (int, int), "a tuple of 2 fields is wanted, not (1, 2, 3)"),
         ((1, "x"), {"a": int, "b": float}, "field 'b' is float64, not 'x'"),
+        ((1, 2), (int,), "a tuple of 1 field is wanted, not (1, 2)"),
+        ((), (int,), "a tuple of 1 field is wanted, not ()"),
+        (128, np.int8, "field 'value' is int8, not 128"),
+        (np.int64(-1), np.uint8, "field 'value' is uint8, not np.int64(-1)"),
+        ("x", np.float32, "field 'value' is float32, not 'x'"),
+        (0.5, np.int8, "field 'value' is int8, not 0.5"),
+        (np.zeros(1, "f4"), xs.Segment("f4"), "wrap it in a SigSeg, as in xs.SigSeg(samples"),
+        ([1.0], xs.Segment("f4"), "not [1.0]: wrap it in a SigSeg"),
+        ((1, np.zeros(9)), (int, xs.Segment("f4")), "wrap it in a SigSeg"),
+        (xs.SigSeg(np.zeros(1)), float, "declare what the function returns with out="),
         (3, xs.Segment("f4"), "field 'value' is segment of float32 by index, not 3"),
         (xs.SigSeg(np.zeros(1)), xs.Segment("f4"), "is segment of float32 by index, not <SigSeg"),
         (
@@ -141,7 +157,9 @@ def test_an_exception_is_named_with_operator_port_and_tuple() -> None:
         raise StopIteration  # which Python makes a RuntimeError
 
     assert isinstance(failure(lambda src: src.iterate(generator)).__cause__, RuntimeError)
-    assert "not iterable" in str(failure(lambda src: src.iterate(lambda seg: 5)))
+    assert "iterable of tuples, or None, not 5" in str(
+        failure(lambda src: src.iterate(lambda seg: 5))
+    )
     assert isinstance(failure(lambda src: src.map(lambda: 1)).__cause__, TypeError)
 
 

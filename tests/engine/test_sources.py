@@ -140,7 +140,11 @@ def test_errors_of_an_iterable_name_the_source() -> None:
     for items, said in [
         (breaks, "numbers: OSError: the line is dead"),
         (cannot_begin, "numbers: OSError: no line"),
-        (lambda: 5, "numbers: TypeError: 'int' object is not iterable"),
+        (
+            lambda: 5,
+            "numbers: SchemaError: iterable: tuples come from an iterable, or from a function that "
+            "returns one, not from 5",
+        ),
         (["x"], "numbers: SchemaError: iterable: field 'value' is int64, not 'x'"),
     ]:
         q = xs.Query()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +13,15 @@ import numpy.typing as npt
 from xstream._native import lib
 from xstream.errors import SchemaError
 from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Field, Scalar, Schema, Segment, scalar_of
+from xstream.ops.operator import MAX_SIZE, Operator
+from xstream.ops.schema import Field, Scalar, Schema, Segment, shortened
 from xstream.sigseg import SigSeg, Timebase
 
 __all__ = ["ArraySource", "SampleSource", "array", "samples"]
 
+#: How often a recording may be repeated within one window.
+MAX_ROUNDS = 2**20
+_LAST_START = 2**62
 #: Sample types as xstream/ops/sources.c numbers them.
 _SAMPLE_TYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 
@@ -61,7 +66,7 @@ class SampleSource(Operator):
     repeat: int | None = 1
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        value = scalar_of(self.recording.dtype)
+        value = Scalar({"b": "bool", "f": "float64"}.get(self.recording.dtype.kind, "int64"))
         return (Schema((Field("index", Scalar("int64")), Field("value", value))),)
 
     def create(
@@ -105,26 +110,66 @@ def array(
     >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
     [[0, 1], [2, 0], [1, 2]]
     """
-    data = np.asarray(samples)
+    data = _recording(samples)
     if data.ndim != 1:
         raise SchemaError(f"a recording has one dimension, not {data.ndim}")
-    if not isinstance(window, int | np.integer) or window < 1:
-        raise SchemaError(f"a window has at least one sample, not {window!r}")
-    if offered_hz is not None and not 0 < offered_hz < float("inf"):
-        raise SchemaError(f"offered_hz is a positive rate, not {offered_hz!r}")
+    if not _whole(window, 1):
+        most = f"and at most {MAX_SIZE}, " if isinstance(window, int) and window > 1 else ""
+        raise SchemaError(f"a window has at least one sample, {most}not {shortened(window)}")
+    if not _whole(start, -_LAST_START, _LAST_START - len(data)):
+        raise SchemaError(
+            f"start is the index of the first sample, a whole number within 2**62, not "
+            f"{shortened(start)}"
+        )
     _check_repeat(repeat)
+    _check_rounds(len(data), int(window), repeat)
+    _check_offered(offered_hz)
     timebase = Timebase.index() if rate_hz is None else Timebase(rate_hz, start_time)
-    return ArraySource(data, timebase, int(window), repeat, start, partial, offered_hz)
+    return ArraySource(data, timebase, int(window), repeat, int(start), partial, offered_hz)
+
+
+def _recording(samples: npt.ArrayLike) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(samples)
+    except ValueError:
+        raise SchemaError(
+            f"a recording is an array of numbers in one dimension, not {reprlib.repr(samples)}"
+        ) from None
+
+
+def _whole(value: object, least: int, most: int = MAX_SIZE) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and least <= value <= most  # type: ignore[operator]
 
 
 def _check_repeat(repeat: int | None) -> None:
-    if repeat is not None and (not isinstance(repeat, int | np.integer) or repeat < 0):
-        raise SchemaError(f"repeat is how many times, or None for ever, not {repeat!r}")
+    if repeat is not None and not _whole(repeat, 0):
+        raise SchemaError(
+            f"repeat is how many times, at most {MAX_SIZE}, or None for ever, not "
+            f"{shortened(repeat)}"
+        )
+
+
+def _check_rounds(length: int, window: int, repeat: int | None) -> None:
+    """A window is put together at one go, round by round: nothing could interrupt millions."""
+    rounds = window // length if length else 0
+    if rounds > MAX_ROUNDS and (repeat is None or repeat > MAX_ROUNDS):
+        raise SchemaError(
+            f"a window of {window} samples would take {rounds} rounds of a recording of {length}; "
+            f"at most {MAX_ROUNDS} are joined"
+        )
+
+
+def _check_offered(offered_hz: object) -> None:
+    number = isinstance(offered_hz, int | float | np.integer | np.floating)
+    if offered_hz is None or (number and 0 < offered_hz <= sys.float_info.max):  # type: ignore[operator]
+        return
+    raise SchemaError(f"offered_hz is a positive rate, not {shortened(offered_hz)}")
 
 
 def samples(recording: npt.ArrayLike, repeat: int | None = 1) -> SampleSource:
     """A recording as a stream of (index, value) tuples, one a sample, without segments."""
-    data = np.asarray(recording)
+    data = _recording(recording)
     if data.ndim != 1 or data.dtype.str[1:] not in _SAMPLE_TYPES:
         raise SchemaError(
             f"samples are real numbers in one dimension, not {data.dtype} in {data.ndim}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from xstream.errors import SchemaError
 from xstream.ops._python import PythonSource
 from xstream.ops.native import NativePlan
 from xstream.ops.operator import Operator
@@ -22,6 +25,8 @@ class IterableSource(Operator):
     ports = ()
     items: Iterable[Any] | Callable[[], Iterable[Any]] = field(repr=False)
     out: Schema = field(kw_only=True)
+    #: Whether an iterator has run to its end, in any run.
+    used_up: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         return (self.out,)
@@ -33,7 +38,29 @@ class IterableSource(Operator):
 
     def _begin(self) -> Iterator[Any]:
         """A fresh iterator; asked for with the first tuple, so that its errors name the source."""
-        yield from self.items() if callable(self.items) else self.items
+        items = self.items() if callable(self.items) else self.items
+        if not isinstance(items, Iterable):
+            raise _not_iterable(items)
+        iterator = isinstance(items, Iterator)
+        if iterator and (self.used_up.is_set() or _is_closed(items)):
+            raise SchemaError(
+                f"{self.label}: its iterator has been used up, and an iterator serves one run; "
+                "give a list, or a function that returns a new iterator for each run"
+            )
+        yield from items
+        if iterator and not callable(self.items):
+            self.used_up.set()
+
+
+def _not_iterable(items: object) -> SchemaError:
+    return SchemaError(
+        f"iterable: tuples come from an iterable, or from a function that returns one, not from "
+        f"{items!r}"
+    )
+
+
+def _is_closed(items: object) -> bool:
+    return isinstance(items, Generator) and inspect.getgeneratorstate(items) == inspect.GEN_CLOSED
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]], out: SchemaLike) -> IterableSource:
@@ -47,4 +74,6 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]], out: SchemaLike
     >>> q.run()[out]
     [(1, 0.5), (2, 0.25)]
     """
+    if not callable(items) and not isinstance(items, Iterable):
+        raise _not_iterable(items)
     return IterableSource(items, out=schema(out))

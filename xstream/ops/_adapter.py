@@ -32,6 +32,8 @@ from xstream.sigseg import Timebase
 
 __all__ = ["CompiledKernel", "OutputRule", "compile_kernel"]
 
+#: What the message begins with that xstream gives numba about an emit that does not fit.
+EMITTED_WRONG = "out= declares"
 _START_RULES = {"input": 0, "scaled": 1, "running": 2, "given": 3}
 
 
@@ -109,7 +111,10 @@ class _Layout:
             return _Word(f"f[{at}]", types.float64)
         if kind == "bool":
             return _Word(f"(w[{at}] != 0)", types.boolean)
-        return _Word(f"w[{at}]", types.int64)
+        if kind == "int64":
+            return _Word(f"w[{at}]", types.int64)
+        words = "f" if Scalar(kind).slot == "float64" else "w"
+        return _Word(f"np.{kind}({words}[{at}])", getattr(types, kind))
 
     def field(self, type_: FieldType) -> _Word:
         if isinstance(type_, Segment):
@@ -130,7 +135,10 @@ def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, .
     """Arguments as plain numbers and as own, contiguous arrays of one dimension."""
     normal: list[Any] = []
     for value in arguments:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            array = np.empty((0, 0))
         kind = array.dtype.kind
         whole = kind in "biu" and array.ndim == 0 and -(2**63) <= array.item() < 2**63
         if whole or (kind == "f" and array.ndim == 0):
@@ -240,6 +248,12 @@ def _outputs(
             f"kernel {kernel.name!r} returns {len(returns)} values and out= declares "
             f"{len(declared)}"
         )
+    for (name, out), what in zip(declared, returns, strict=False):
+        if isinstance(out, Out | Segment) != what.startswith("array:"):
+            given = "an array" if what.startswith("array:") else "a number"
+            raise KernelError(
+                f"kernel {kernel.name!r} returns {given} where out= declares {out} for {name!r}"
+            )
     like = next((type_ for type_ in inputs.types if isinstance(type_, Segment)), None)
     fields, rules = [], []
     for name, out in declared:
@@ -262,6 +276,14 @@ def _outputs(
 
 def _dtype_noted(text: str) -> np.dtype[Any]:
     return np.lib.format.descr_to_dtype(literal_eval(text))
+
+
+def _scaled_width(width: str, rate: Fraction) -> str:
+    """An expression for width * rate, rounded down, whose products stay within 64 bits."""
+    if rate == 1:
+        return width
+    num, den = rate.numerator, rate.denominator
+    return f"{width} // {den} * {num} + {width} % {den} * {num} // {den}"
 
 
 def _scaled(like: Segment | None, rate: Fraction) -> Timebase:
@@ -346,6 +368,9 @@ class _Call:
 
     def _error(self, error: Exception) -> KernelError:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        ours = next((line for line in lines if EMITTED_WRONG in line), None)
+        if ours is not None:
+            return KernelError(f"kernel {self.kernel.name!r}: {ours[ours.index(EMITTED_WRONG) :]}")
         telling = [line for line in lines if not line.startswith(("Failed in", "-", "File"))]
         return KernelError(
             f"kernel {self.kernel.name!r} does not compile for {self.inputs}: "
@@ -438,14 +463,17 @@ class _Call:
         for i, field in enumerate(fields):
             out = declared[field.name]
             if not isinstance(field.type, Segment):
-                raise KernelError(f"kernel {self.kernel.name!r}: only segments can be filled")
+                raise KernelError(
+                    f"kernel {self.kernel.name!r}: its parameter 'out' is an array to fill, which "
+                    f"out= declares as xs.Out({field.type}), not as {field.type}"
+                )
             rate = Fraction(out.rate) if isinstance(out, Out) else Fraction(1)
             fixed = out.width if isinstance(out, Out) else None
             if fixed is None and not first:
                 raise KernelError(f"kernel {self.kernel.name!r}: out= needs a width")
             width = (
                 str(fixed) if fixed is not None
-                else f"w[{width_word}] * {rate.numerator} // {rate.denominator}"
+                else _scaled_width(f"w[{width_word}]", rate)
             )  # fmt: skip
             lines += [
                 f"n{i} = {width}",
@@ -471,7 +499,10 @@ class _Call:
                     f"    _fill(o{i}, {value})",
                 ]
             else:
-                lines.append(f"{'f' if field.type.kind == 'float64' else 'w'}[{at}] = {value}")
+                words = "f" if field.type.slot == "float64" else "w"
+                if field.type.narrow:
+                    value = f"np.{field.type.kind}({value})"
+                lines.append(f"{words}[{at}] = {value}")
         return lines
 
     def compile(self, key: str, source: str) -> tuple[int, bool, Any]:

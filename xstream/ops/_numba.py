@@ -300,10 +300,11 @@ def _emit_source(emitter: EmitterType, given_start: bool) -> str:
                 f"    o{i} = carray(address_as_pointer(p{i}), (n{i},), D{i})",
                 f"    fill(o{i}, values[{i}])",
             ]
-        elif dtype == "float64":
-            lines.append(f"    f[{word}] = values[{i}]")
         else:
-            lines.append(f"    w[{word}] = values[{i}]")
+            words = "f" if dtype.startswith("float") else "w"
+            wide = dtype in ("bool", "int64", "float64")
+            value = f"values[{i}]" if wide else f"np.{dtype}(values[{i}])"
+            lines.append(f"    {words}[{word}] = {value}")
     lines.append("    return call_send(w[2], frame) == 0")
     return "\n".join(lines)
 
@@ -314,6 +315,11 @@ def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -
     wanted = len(emitter.fields)
     if len(values) != wanted:
         raise errors.TypingError(f"out= declares {wanted} fields and {len(values)} are emitted")
+    for i, ((kind, _), value) in enumerate(zip(emitter.fields, values, strict=True)):
+        unfit = types.Number | types.Boolean if kind == "segment" else types.Array
+        if isinstance(value, unfit):
+            what = "a segment" if kind == "segment" else "a number"
+            raise errors.TypingError(f"out= declares {what} as field {i} and {value} is emitted")
     namespace: dict[str, Any] = {
         "__name__": __name__,  # cached code is loaded by the name of an importable module
         "np": np, "carray": carray, "frame_of": frame_of,

@@ -7,6 +7,7 @@ what is left is about what Python itself takes to call a function.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ import numpy as np
 from xstream._native import ffi, lib
 from xstream.errors import SchemaError
 from xstream.ops.native import NativePlan, checked, owned
-from xstream.ops.schema import MAX_FIELDS, Scalar, Schema, Segment
+from xstream.ops.schema import MAX_FIELDS, Scalar, Schema, Segment, shortened
 from xstream.sigseg import MemoryManager, SigSeg
 from xstream.sigseg.segment import Signal, adopt
 
@@ -54,7 +55,7 @@ def _read_source(schema: Schema) -> str:
             reads.append(f"adopt(S[{i}], E[{2 * i}], E[{2 * i + 1}], signals[{i}])")
         else:
             kinds = {"float64": f"F[{i}]", "bool": f"I[{i}] != 0", "int64": f"I[{i}]"}
-            reads.append(kinds[type_.kind])
+            reads.append(kinds[type_.slot])
     return f"({', '.join(reads)},)"
 
 
@@ -81,7 +82,8 @@ def _pack_source(schema: Schema) -> str:
             ]
             counted.append(f"    slots.segments[at + {i}] = ref(v{i}._handle)")
         else:
-            view = "floats" if type_.kind == "float64" else "integers"
+            view = "floats" if type_.slot == "float64" else "integers"
+            item = f"narrow[{i}]({item})" if type_.narrow else item
             numbers.append(f"        slots.{view}[at + {i}] = {item}")
     if numbers:
         lines += ["    try:", *numbers, "    except (TypeError, ValueError, OverflowError):"]
@@ -100,20 +102,34 @@ class _Checks:
     def wrong(self, field: int, value: Any) -> SchemaError:
         """The error for a value that its field cannot take."""
         expected = self.schema.fields[field]
+        hint = ""
+        if isinstance(expected.type, Segment) and isinstance(value, np.ndarray | list | tuple):
+            hint = ": wrap it in a SigSeg, as in xs.SigSeg(samples, start=..., timebase=...)"
+        elif isinstance(expected.type, Scalar) and isinstance(value, np.ndarray | SigSeg):
+            hint = ": declare what the function returns with out="
         return SchemaError(
-            f"{self.label}: field {expected.name!r} is {expected.type}, not {value!r}"
+            f"{self.label}: field {expected.name!r} is {expected.type}, not {_shown(value)}{hint}"
         )
 
     def wrong_shape(self, value: Any) -> SchemaError:
         """The error for something that is not a tuple of as many fields."""
-        return SchemaError(
-            f"{self.label}: a tuple of {len(self.schema)} fields is wanted, not {value!r}"
-        )
+        fields = "1 field" if len(self.schema) == 1 else f"{len(self.schema)} fields"
+        return SchemaError(f"{self.label}: a tuple of {fields} is wanted, not {_shown(value)}")
+
+    def unwrapped(self, value: Any) -> Any:
+        """A tuple of one value is as good as the value, where there is one field."""
+        if isinstance(value, tuple):
+            if len(value) != 1:
+                raise self.wrong_shape(value)
+            return value[0]
+        return value
 
     def segment(self, field: int, value: Any) -> SigSeg:
         """A segment that fits, under the run's manager."""
         type_ = self.schema.fields[field].type
         assert isinstance(type_, Segment)
+        if len(self.schema) == 1:
+            value = self.unwrapped(value)
         if value.__class__ is not SigSeg:
             raise self.wrong(field, value)
         if value.dtype != type_.dtype or value.timebase != type_.timebase:
@@ -125,16 +141,37 @@ class _Checks:
     def repaired(self, value: Any) -> Any:
         """Numpy's numbers as Python's; a SchemaError for whatever is no number."""
         converts = {"bool": bool, "int64": int, "float64": float}
-        values = list(value) if len(self.schema) > 1 else [value]
+        values = list(value) if len(self.schema) > 1 else [self.unwrapped(value)]
         for i, type_ in enumerate(self.schema.types):
             if isinstance(type_, Scalar):
                 plain = values[i].item() if isinstance(values[i], np.generic) else values[i]
-                allowed = (bool, int, float) if type_.kind == "float64" else (bool, int)
-                too_large = isinstance(plain, int) and not -(2**63) <= plain < 2**63
+                allowed = (bool, int, float) if type_.slot == "float64" else (bool, int)
+                low, high = type_.limits if type_.slot == "int64" else (-(2**63), 2**63 - 1)
+                too_large = isinstance(plain, int) and not low <= plain <= high
                 if not isinstance(plain, allowed) or too_large:
                     raise self.wrong(i, values[i])
-                values[i] = converts[type_.kind](plain)
+                values[i] = converts[type_.slot](plain)
         return tuple(values) if len(self.schema) > 1 else values[0]
+
+
+def _shown(value: Any) -> str:
+    """A value in an error message: an array of a million samples in one line."""
+    text = shortened(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _narrowed(type_: Scalar) -> Callable[[Any], Any]:
+    """Rounds to a smaller float; refuses what a smaller integer cannot hold."""
+    if type_.slot == "float64":
+        return lambda value: ctypes.c_float(value).value
+    low, high = type_.limits
+
+    def fitting(value: Any) -> Any:
+        if not low <= value <= high:
+            raise OverflowError(value)
+        return value
+
+    return fitting
 
 
 def _packer(manager: MemoryManager, schema: Schema, label: str) -> Callable[..., None]:
@@ -144,6 +181,8 @@ def _packer(manager: MemoryManager, schema: Schema, label: str) -> Callable[...,
         "__name__": __name__, "SigSeg": SigSeg,
         "ref": _ref, "known": checks.known, "check": checks.segment,
         "repaired": checks.repaired, "wrong_shape": checks.wrong_shape,
+        "narrow": [_narrowed(type_) if isinstance(type_, Scalar) and type_.narrow else None
+                   for type_ in schema.types],
     }  # fmt: skip
     exec(_pack_source(schema), namespace)
     return namespace["pack"]  # type: ignore[no-any-return]
@@ -188,8 +227,10 @@ class _Body:
     op: Any
 
     def __init__(self, plan: NativePlan, outputs: tuple[Schema, ...], label: str) -> None:
+        self.label = label
         self.packs = [_packer(plan.manager, schema, label) for schema in outputs]
         self.width = len(outputs[0]) if outputs else 0
+        self.emits_segments = bool(outputs) and outputs[0].only_segment is not None
         self.token = next(_tokens)
         self.error: BaseException | None = None
         self.exchange: Any = None
@@ -213,6 +254,12 @@ class _Body:
 
     def answer(self, values: Iterable[Any]) -> None:
         """Emit any number of tuples."""
+        alone = isinstance(values, SigSeg) and self.emits_segments  # not in a list
+        if not isinstance(values, Iterable) or isinstance(values, str | bytes) or alone:
+            raise SchemaError(
+                f"{self.label}: the function returns a list or another iterable of tuples, or "
+                f"None, not {_shown(values)}"
+            )
         values = list(values)
         if len(values) > 1:
             count = len(values) * self.width
@@ -268,8 +315,17 @@ class PythonOperator(_Body):
 
     def _filter(self) -> None:
         values = self.read()
-        if self.function(*values):
+        verdict = self.function(*values)
+        if verdict is not True and verdict is not False:
+            verdict = self._flag(verdict)
+        if verdict:
             self.answer_one(values[0] if len(values) == 1 else values)
+
+    def _flag(self, verdict: Any) -> bool:
+        """A number or None in place of a flag; anything else is a mistake."""
+        if verdict is None or isinstance(verdict, int | float | np.bool_ | np.number):
+            return bool(verdict)
+        raise SchemaError(f"{self.label}: a filter returns True or False, not {_shown(verdict)}")
 
     def _iterate(self) -> None:
         values = self.readers[self.exchange.port]()

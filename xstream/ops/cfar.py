@@ -47,20 +47,25 @@ class Cfar(WindowKernel):
         for name, least in (
             ("startup", 1), ("refractory", 1), ("padding", 0), ("step", 1), ("longest", 1),
         ):  # fmt: skip
-            whole_number(self, name, getattr(self, name), least=least)
+            whole_number(self, name, least=least)
 
     def check(self, inputs: Schema) -> None:
-        if inputs.types != (Scalar("float64"),):
+        if not _single_scores(inputs):
             super().check(inputs)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
-        return _OF_NUMBERS if inputs.types == (Scalar("float64"),) else _OF_SEGMENTS
+        return _OF_NUMBERS if _single_scores(inputs) else _OF_SEGMENTS
 
     def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
         return (
             float(self.alpha), float(self.sigmas), self.startup, self.refractory, self.padding,
             self.step, self.longest,
         )  # fmt: skip
+
+
+def _single_scores(inputs: Schema) -> bool:
+    first = inputs.types[0]
+    return len(inputs) == 1 and isinstance(first, Scalar) and first.slot == "float64"
 
 
 def _kernel(function: Any) -> Kernel:

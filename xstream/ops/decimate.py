@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,11 @@ from xstream.ops.schema import Schema
 from xstream.ops.window_kernel import WindowKernel, float_for
 
 __all__ = ["Decimate", "lowpass"]
+
+#: The windowed sinc has 16 taps for each sample that is left out.
+MAX_SINC_FACTOR = 2**20
+#: More samples than anybody has between two.
+MAX_FACTOR = 2**40
 
 
 def lowpass(factor: int, half_length: int = 8) -> npt.NDArray[np.float64]:
@@ -41,19 +47,21 @@ class Decimate(WindowKernel):
     kind = "decimate"
     how = "iterate"
     factor: int
-    taps: tuple[float, ...] | None = None
+    taps: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        whole_number(self, "factor", self.factor, least=1)
-        if self.taps is not None:
-            checked_taps(self, self.taps)
+        if self.taps is None:
+            whole_number(self, "factor", least=1, most=MAX_SINC_FACTOR)
+        else:
+            whole_number(self, "factor", least=1, most=MAX_FACTOR)
+            object.__setattr__(self, "taps", checked_taps(self, self.taps))
 
     @property
     def label(self) -> str:
         return f"decimate({self.factor})"
 
     def _taps(self) -> npt.NDArray[np.float64]:
-        return lowpass(self.factor) if self.taps is None else np.asarray(self.taps)
+        return lowpass(self.factor) if self.taps is None else np.asarray(self.taps, np.float64)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         return fir_kernel(len(self._taps()), self.factor, float_for(self, inputs))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
-from xstream.errors import GraphError
 from xstream.ops.native import NativePlan, checked
 from xstream.ops.operator import Operator, one_segment, whole_number
 from xstream.ops.schema import Field, Schema, Segment
@@ -23,9 +22,7 @@ class Deinterleave(Operator):
     channels: int
 
     def __post_init__(self) -> None:
-        whole_number(self, "channels", self.channels, least=1)
-        if self.channels > 4096:
-            raise GraphError(f"deinterleave: channels is at most 4096, not {self.channels}")
+        whole_number(self, "channels", least=1, most=4096)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         segment = one_segment(self, inputs[0])

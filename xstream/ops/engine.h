@@ -141,6 +141,7 @@ static inline bool plan_overdue(xs_plan *plan)
 void *op_new(xs_plan *plan, size_t size, const xs_op_table *table);
 int32_t op_fail(xs_op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int32_t op_out_of_memory(xs_op *op);
+int32_t op_outside(xs_op *op, int64_t start, int64_t width); /* of the indices of a signal */
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)

@@ -13,7 +13,7 @@ from xstream.ops._kernels import spectrum
 from xstream.ops.kernel import Kernel, kernel_of
 from xstream.ops.operator import numeric_segment, whole_number
 from xstream.ops.schema import Out, Schema
-from xstream.ops.window_kernel import WindowKernel, float_for
+from xstream.ops.window_kernel import MAX_TRANSFORM, WindowKernel, float_for
 
 __all__ = ["Fft"]
 
@@ -31,7 +31,7 @@ class Fft(WindowKernel):
     size: int
 
     def __post_init__(self) -> None:
-        whole_number(self, "size", self.size, least=1)
+        whole_number(self, "size", least=1, most=MAX_TRANSFORM)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         segment = numeric_segment(self, inputs, self.sample_kinds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,10 +32,10 @@ class Fir(WindowKernel):
 
     kind = "fir"
     how = "iterate"
-    taps: tuple[float, ...]
+    taps: Sequence[float]
 
     def __post_init__(self) -> None:
-        checked_taps(self, self.taps)
+        object.__setattr__(self, "taps", checked_taps(self, self.taps))
 
     @property
     def label(self) -> str:
@@ -46,12 +48,20 @@ class Fir(WindowKernel):
         return fir_arguments(self.taps, 1, float_for(self, inputs))
 
 
-def checked_taps(operator: Operator, taps: Sequence[float]) -> npt.NDArray[np.float64]:
-    """The taps as an array, or a GraphError."""
-    array = np.asarray(taps, np.float64)
-    if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
-        raise GraphError(f"{operator.kind}: taps are one or more finite numbers, not {taps!r}")
-    return array
+def checked_taps(operator: Operator, taps: Sequence[float]) -> tuple[float, ...]:
+    """The taps as plain floats, or a GraphError."""
+    try:
+        array = np.asarray(taps)
+        if array.dtype.kind not in "biuf" or array.ndim != 1 or not len(array):
+            raise ValueError(taps)
+        floats: tuple[float, ...] = tuple(array.astype(np.float64).tolist())
+        if not all(map(math.isfinite, floats)):
+            raise ValueError(taps)
+    except (TypeError, ValueError, OverflowError):
+        raise GraphError(
+            f"{operator.kind}: taps are one or more finite numbers, not {reprlib.repr(taps)}"
+        ) from None
+    return floats
 
 
 def fir_arguments(

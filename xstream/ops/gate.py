@@ -16,7 +16,7 @@ __all__ = ["Gate", "check_control"]
 
 def check_control(operator: Operator, control: Schema, flag_needed: bool) -> bool:
     """Whether control tuples are (keep, start, stop); a SchemaError where they are no ranges."""
-    kinds = [type_.kind if isinstance(type_, Scalar) else "segment" for type_ in control.types]
+    kinds = [type_.slot if isinstance(type_, Scalar) else "segment" for type_ in control.types]
     if len(kinds) == 3 and kinds[0] in ("bool", "int64") and kinds[1:] == ["int64", "int64"]:
         return True
     if kinds == ["int64", "int64"] and not flag_needed:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from xstream.errors import GraphError
 from xstream.ops._kernels import spectrum
 from xstream.ops.kernel import Kernel, kernel_of
 from xstream.ops.operator import whole_number
@@ -35,9 +34,7 @@ class Haar(WindowKernel):
     bands: bool = False
 
     def __post_init__(self) -> None:
-        whole_number(self, "level", self.level, least=1)
-        if self.level > MAX_LEVEL:
-            raise GraphError(f"haar: level is at most {MAX_LEVEL}, not {self.level}")
+        whole_number(self, "level", least=1, most=MAX_LEVEL)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         return _kernel(self.level, self.bands, float_for(self, inputs))

@@ -12,7 +12,7 @@ from xstream.ops._kernels import spectrum
 from xstream.ops.kernel import Kernel, kernel_of
 from xstream.ops.operator import whole_number
 from xstream.ops.schema import Out, Schema
-from xstream.ops.window_kernel import WindowKernel, float_for
+from xstream.ops.window_kernel import MAX_TRANSFORM, WindowKernel, float_for
 
 __all__ = ["Hanning"]
 
@@ -29,7 +29,7 @@ class Hanning(WindowKernel):
     size: int
 
     def __post_init__(self) -> None:
-        whole_number(self, "size", self.size, least=1)
+        whole_number(self, "size", least=1, most=MAX_TRANSFORM)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         return _kernel(float_for(self, inputs))

@@ -39,7 +39,8 @@ class Join(Operator):
         """Which field is the key."""
         names = [field.name for field in schema]
         position = 0 if self.on is None else names.index(self.on) if self.on in names else None
-        if position is None or schema.types[position] != Scalar("int64"):
+        key = None if position is None else schema.types[position]
+        if position is None or not isinstance(key, Scalar) or key.slot != "int64":
             what = "first field" if self.on is None else f"field {self.on!r}"
             raise SchemaError(
                 f"join, port {self.ports[port]!r}: needs a whole number as {what}, and carries "

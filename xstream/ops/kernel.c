@@ -81,9 +81,10 @@ static int64_t output_start(const xs_kernel *kernel, const xs_output *output, in
 {
     switch (output->rule) {
     case XS_START_SCALED: {
-        __int128 scaled = (__int128)kernel->start * output->num;
-        int64_t start = (int64_t)(scaled / output->den);
-        return scaled % output->den < 0 ? start - 1 : start; /* down, below zero as well */
+        __int128 scaled = (__int128)kernel->start * output->num, start = scaled / output->den;
+        if (scaled % output->den < 0) start--; /* down, below zero as well */
+        if (start > INT64_MAX) return INT64_MAX; /* outside, as the caller finds out */
+        return start < INT64_MIN ? INT64_MIN : (int64_t)start;
     }
     case XS_START_RUNNING: return output->next;
     case XS_START_GIVEN: return given;
@@ -96,7 +97,13 @@ static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_
     xs_kernel *kernel = (xs_kernel *)frame[XS_FRAME_SELF];
     xs_output *output = &kernel->output[field];
     if (output->seg) xs_seg_drop(output->seg);
+    output->seg = NULL;
     start = output_start(kernel, output, start);
+    if (unlikely(!indices_fit(start, width))) {
+        kernel->send_failed = true;
+        op_outside(&kernel->op, start, width);
+        return NULL;
+    }
     output->seg = xs_seg_new(kernel->op.plan->manager, start, width, output->itemsize);
     if (!output->seg) {
         kernel->send_failed = true;

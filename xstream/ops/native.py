@@ -72,9 +72,9 @@ def read_slots(slots: Any, schema: Schema, signals: tuple[Signal | None, ...]) -
             handle = lib.xs_seg_ref(slots[i].seg)
             start, width = lib.xs_seg_start(handle), lib.xs_seg_width(handle)
             values.append(adopt(handle, start, width, signal))
-        elif isinstance(type_, Scalar) and type_.kind == "float64":
+        elif isinstance(type_, Scalar) and type_.slot == "float64":
             values.append(slots[i].f)
-        elif isinstance(type_, Scalar) and type_.kind == "bool":
+        elif isinstance(type_, Scalar) and type_.slot == "bool":
             values.append(bool(slots[i].i))
         else:
             values.append(slots[i].i)

@@ -58,6 +58,12 @@ int32_t op_fail(xs_op *op, const char *format, ...)
 
 int32_t op_out_of_memory(xs_op *op) { return op_fail(op, "out of memory"); }
 
+int32_t op_outside(xs_op *op, int64_t start, int64_t width)
+{
+    return op_fail(op, "a segment of %lld samples from index %lld lies outside the indices of a "
+                   "signal, which end at 2**62", (long long)width, (long long)start);
+}
+
 void xs_plan_fail(xs_op *op, const char *message) { op_fail(op, "%s", message); }
 
 /* Keeps the first failing tuple, so that whoever reports the failure can show it. */

@@ -14,9 +14,10 @@ import numpy as np
 
 from xstream.errors import GraphError, SchemaError
 from xstream.ops.native import NativePlan
-from xstream.ops.schema import Schema, Segment
+from xstream.ops.schema import Schema, Segment, shortened
 
 __all__ = [
+    "MAX_SIZE",
     "Operator",
     "finite_number",
     "numeric_segment",
@@ -24,6 +25,10 @@ __all__ = [
     "same_schema",
     "whole_number",
 ]
+
+#: The largest width, gap, step or count. Indices end at 2**62: an index and a few sizes added up
+#: stay far from the end of 64 bits.
+MAX_SIZE = 2**60
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,21 @@ def numeric_segment(operator: Operator, schema: Schema, kinds: str, port: int = 
     return segment
 
 
-def whole_number(operator: Operator, name: str, value: object, least: int | None = None) -> None:
-    """A GraphError unless a parameter is a whole number, at least `least`."""
+def whole_number(
+    operator: Operator, name: str, least: int = -MAX_SIZE, most: int = MAX_SIZE
+) -> None:
+    """A GraphError unless a parameter is a whole number from `least` to `most`.
+
+    Numpy's integers become Python's, which do not overflow in what is computed from them.
+    """
+    value = getattr(operator, name)
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise GraphError(f"{operator.kind}: {name} is a whole number, not {value!r}")
-    if least is not None and value < least:
-        raise GraphError(f"{operator.kind}: {name} is at least {least}, not {value}")
+    if value < least:
+        raise GraphError(f"{operator.kind}: {name} is at least {least}, not {shortened(value)}")
+    if value > most:
+        raise GraphError(f"{operator.kind}: {name} is at most {most}, not {shortened(value)}")
+    object.__setattr__(operator, name, int(value))
 
 
 def finite_number(
@@ -108,6 +122,8 @@ def finite_number(
     """A GraphError unless a parameter is a finite number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise GraphError(f"{operator.kind}: {name} is a number, not {value!r}")
+    if isinstance(value, int | np.integer) and not -(2**63) <= value < 2**63:
+        raise GraphError(f"{operator.kind}: {name} does not fit into 64 bits: {shortened(value)}")
     if not math.isfinite(value) or not low <= value <= high:
         between = f" from {low:g} to {high:g}" if (low, high) != (-math.inf, math.inf) else ""
         raise GraphError(f"{operator.kind}: {name} is a finite number{between}, not {value!r}")

@@ -28,8 +28,8 @@ class Rewindow(Operator):
     flush: bool = False
 
     def __post_init__(self) -> None:
-        whole_number(self, "width", self.width, least=1)
-        whole_number(self, "gap", self.gap)
+        whole_number(self, "width", least=1)
+        whole_number(self, "gap")
         if self.gap <= -self.width:
             raise GraphError(
                 f"{self.label}: a gap of {self.gap} with a width of {self.width} never moves on; "

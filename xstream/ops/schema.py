@@ -15,19 +15,61 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream.errors import SchemaError
-from xstream.sigseg import Timebase
+from xstream.sigseg import SigSeg, Timebase
 from xstream.sigseg._interop import holdable_dtype
 
 __all__ = ["Field", "FieldType", "Out", "Scalar", "Schema", "SchemaLike", "Segment", "schema"]
 
 MAX_FIELDS = 64
+#: What a declared width may be at most; there is no memory for more.
+MAX_WIDTH = 2**60
+#: Samples out for one that goes in, at most.
+MAX_RATE = 2**20
+
+
+def shortened(value: Any) -> str:
+    """A number as text, and a very large one by how large it is: Python refuses to print those."""
+    whole = isinstance(value, int) and not -(2**200) < value < 2**200
+    return f"a number of {value.bit_length()} bits" if whole else f"{value!r}"
+
+
+#: The scalars, and as which of three each travels: a slot of a tuple has 64 bits.
+_SLOTS = {
+    "bool": "bool", "int8": "int64", "int16": "int64", "int32": "int64", "int64": "int64",
+    "uint8": "int64", "uint16": "int64", "uint32": "int64", "float32": "float64",
+    "float64": "float64",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A field that is one number: `bool`, `int64` or `float64`."""
+    """A field that is one number, by the name of its type: `bool`, `int64`, `float32` and so on.
+
+    Smaller types than `int64` and `float64` bound what a field takes: a float is rounded to
+    `float32`, and an integer must fit.
+    """
 
     kind: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in _SLOTS:
+            raise SchemaError(f"a scalar is one of {', '.join(_SLOTS)}, not {self.kind!r}")
+
+    @property
+    def slot(self) -> str:
+        """As which of `bool`, `int64` and `float64` it travels."""
+        return _SLOTS[self.kind]
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it takes less than what it travels as."""
+        return self.kind != self.slot
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest integer of an integer type."""
+        bounds = np.iinfo(self.kind)
+        return int(bounds.min), int(bounds.max)
 
     def __str__(self) -> str:
         return self.kind
@@ -41,12 +83,18 @@ class Segment:
     timebase: Timebase
 
     def __init__(self, dtype: npt.DTypeLike, timebase: Timebase | None = None) -> None:
+        _check_timebase(timebase)
         object.__setattr__(self, "dtype", holdable_dtype(dtype))
         object.__setattr__(self, "timebase", timebase or Timebase.index())
 
     def __str__(self) -> str:
         where = "by index" if self.timebase.is_index else f"at {self.timebase}"
         return f"segment of {self.dtype} {where}"
+
+
+def _check_timebase(timebase: object) -> None:
+    if timebase is not None and not isinstance(timebase, Timebase):
+        raise SchemaError(f"a timebase is an xs.Timebase, not {timebase!r}")
 
 
 FieldType = Scalar | Segment
@@ -119,12 +167,35 @@ class Out:
     timebase: Timebase | None = None
 
     def __post_init__(self) -> None:
+        holdable_dtype(self.dtype)
+        _check_timebase(self.timebase)
         if self.start not in (None, "input", "scaled", "running", "given"):
             raise SchemaError(
                 f"start is 'input', 'scaled', 'running' or 'given', not {self.start!r}"
             )
-        if Fraction(self.rate) <= 0:
-            raise SchemaError(f"a rate is a positive ratio, not {self.rate}")
+        self._check_width()
+        self._check_rate()
+
+    def _check_width(self) -> None:
+        whole = isinstance(self.width, int | np.integer) and not isinstance(self.width, bool)
+        if self.width is not None and not (whole and 0 <= self.width <= MAX_WIDTH):
+            raise SchemaError(
+                f"a width is a number of samples from 0 to {MAX_WIDTH}, not {shortened(self.width)}"
+            )
+
+    def _check_rate(self) -> None:
+        """Terms that small let the width and the start be scaled in 64 bits."""
+        try:
+            rate = Fraction(self.rate)
+        except (TypeError, ValueError, OverflowError, ArithmeticError):
+            rate = Fraction(0)
+        if rate <= 0:
+            raise SchemaError(f"a rate is a positive ratio, not {shortened(self.rate)}")
+        if rate > MAX_RATE or rate.numerator * rate.denominator > 2**62:
+            raise SchemaError(
+                f"a rate is a ratio of small numbers, at most {MAX_RATE}, not "
+                f"{shortened(self.rate)}"
+            )
 
 
 SchemaLike = Schema | Scalar | Segment | Mapping[str, Any] | tuple[Any, ...] | type | str | Any
@@ -133,13 +204,15 @@ SchemaLike = Schema | Scalar | Segment | Mapping[str, Any] | tuple[Any, ...] | t
 def scalar_of(like: Any) -> Scalar:
     """The scalar field that a Python type, a numpy dtype or a name means."""
     try:
-        kind = np.dtype(like).kind
+        name = np.dtype(like).name if like is not None else ""
     except TypeError:
-        kind = "?"
-    kinds = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
-    if kind not in kinds:
-        raise SchemaError(f"a scalar field is a bool, an integer or a float, not {like!r}")
-    return Scalar(kinds[kind])
+        name = ""
+    if name not in _SLOTS:
+        hint = f": the types are {', '.join(_SLOTS)}" if name else ""
+        if like is SigSeg:
+            hint = ": declare a segment with xs.Segment(dtype)"
+        raise SchemaError(f"a scalar field is a bool, an integer or a float, not {like!r}{hint}")
+    return Scalar(name)
 
 
 def _field_type(like: Any) -> FieldType:
@@ -158,6 +231,9 @@ def schema(like: SchemaLike) -> Schema:
     if isinstance(like, Schema):
         return like
     if isinstance(like, Mapping):
+        for name in like:
+            if not isinstance(name, str):
+                raise SchemaError(f"the name of a field is a string, not {name!r}")
         return Schema(tuple(Field(name, _field_type(type_)) for name, type_ in like.items()))
     if isinstance(like, tuple):
         return Schema(tuple(Field(f"f{i}", _field_type(type_)) for i, type_ in enumerate(like)))

@@ -25,6 +25,11 @@ class Select(Operator):
     def label(self) -> str:
         return f"select({', '.join(self.names)})"
 
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if not isinstance(name, str):
+                raise SchemaError(f"select: the name of a field is a string, not {name!r}")
+
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         fields = inputs[0].fields
         return (Schema(tuple(fields[i] for i in self._positions(inputs[0]))),)

@@ -210,7 +210,7 @@ class SignalMethods:
         >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
         [[1.0, 3.0], [5.0, 3.0]]
         """
-        return self.then(Fir(tuple(map(float, taps))), name=name)
+        return self.then(Fir(taps), name=name)
 
     def decimate(
         self, factor: int, taps: Sequence[float] | None = None, name: str | None = None
@@ -225,8 +225,7 @@ class SignalMethods:
         [<SigSeg 1 samples [0, 1) float64 at 2 Hz, 1 piece, refcount-lazy>, \
 <SigSeg 1 samples [1, 2) float64 at 2 Hz, 1 piece, refcount-lazy>]
         """
-        own = None if taps is None else tuple(map(float, taps))
-        return self.then(Decimate(factor, own), name=name)
+        return self.then(Decimate(factor, taps), name=name)
 
     # -- finding things ----------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ typedef struct {
     int64_t at;                  /* position in the recording */
     int64_t index;               /* index of the next sample of the stream */
     bool partial;
-    double offered_per_ns; /* 0: all there from the start */
+    double offered_hz; /* 0: all there from the start */
     int64_t first_index, began_ns;
 } xs_array_source;
 
@@ -39,21 +39,31 @@ static xs_seg *take(xs_array_source *source, int64_t wanted, int64_t index)
     return seg;
 }
 
+/* A window that reaches past the end of the indices may still be cut short by the recording's end. */
+static bool last_samples_fit(const xs_array_source *source)
+{
+    int64_t left = source->recording->width - source->at;
+    return source->rounds_left == 1 && indices_fit(source->index, left);
+}
+
 /* Has the next window arrived yet? */
 static bool arrived(xs_array_source *source)
 {
     int64_t now = engine_now_ns();
     if (!source->began_ns) source->began_ns = now;
-    int64_t offered = (int64_t)((double)(now - source->began_ns) * source->offered_per_ns);
-    return source->index + source->window - source->first_index <= offered;
+    double offered = (double)(now - source->began_ns) / 1e9 * source->offered_hz;
+    return (double)(source->index + source->window - source->first_index) <= offered;
 }
 
 static int32_t array_produce(xs_op *op)
 {
     xs_array_source *source = (xs_array_source *)op;
-    if (source->offered_per_ns > 0 && !arrived(source)) return XS_WAIT;
+    if (source->offered_hz > 0 && !arrived(source)) return XS_WAIT;
     xs_seg *window = NULL;
     int64_t width = 0;
+    if (unlikely(!indices_fit(source->index, source->window)) && source->at < source->recording->width &&
+        !last_samples_fit(source))
+        return op_outside(op, source->index, source->window);
     while (width < source->window && source->at < source->recording->width) {
         xs_seg *next = take(source, source->window - width, source->index + width);
         xs_seg *joined = next && window ? xs_seg_append(window, next) : next;
@@ -107,7 +117,7 @@ xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int6
     if (!source) return NULL;
     source->window = window;
     source->partial = partial;
-    source->offered_per_ns = offered_hz / 1e9;
+    source->offered_hz = offered_hz;
     source->first_index = recording->start;
     return &source->op;
 }

@@ -10,7 +10,10 @@ from xstream.ops.apply import KernelApply
 from xstream.ops.operator import Operator, numeric_segment
 from xstream.ops.schema import Schema
 
-__all__ = ["WindowKernel", "float_for"]
+__all__ = ["MAX_TRANSFORM", "WindowKernel", "float_for"]
+
+#: The most samples that one window of a transform has: its weights and its spectrum fit in memory.
+MAX_TRANSFORM = 2**27
 
 
 class WindowKernel(KernelApply):

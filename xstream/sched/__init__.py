@@ -18,6 +18,8 @@ _ALL: dict[str, Scheduler] = {
 }
 #: The names that `scheduler=` takes.
 SCHEDULER_NAMES: tuple[str, ...] = tuple(_ALL)
+#: An hour: nobody slices time that coarsely, and a nanosecond clock has room for more.
+MAX_SLICE_US = 3.6e9
 
 
 def scheduler(name: str, slice_us: float | None = None) -> Scheduler:
@@ -26,7 +28,7 @@ def scheduler(name: str, slice_us: float | None = None) -> Scheduler:
     >>> scheduler("fifo-slice", slice_us=100).slice_us
     100
     """
-    if name not in _ALL:
+    if not isinstance(name, str) or name not in _ALL:
         known = ", ".join(SCHEDULER_NAMES)
         raise QueryError(f"there is no scheduler {name!r}: choose one of {known}")
     chosen = _ALL[name]
@@ -34,6 +36,10 @@ def scheduler(name: str, slice_us: float | None = None) -> Scheduler:
         return chosen
     if not chosen.slice_us:
         raise QueryError(f"{name} has no time slice: only fifo-slice does")
-    if slice_us <= 0:
-        raise QueryError(f"a time slice is a positive number of microseconds, not {slice_us}")
+    number = isinstance(slice_us, int | float) and not isinstance(slice_us, bool)
+    if not number or not 0 < slice_us <= MAX_SLICE_US:
+        raise QueryError(
+            f"a time slice is a positive number of microseconds, at most {MAX_SLICE_US:g}, not "
+            f"{slice_us!r}"
+        )
     return replace(chosen, slice_us=slice_us)

@@ -123,6 +123,13 @@ struct xs_seg {
 
 extern const xs_kind_table xs_copy_always, xs_refcount_copy, xs_refcount_realloc, xs_refcount_lazy;
 
+/* Indices lie in [-INDEX_END, INDEX_END], so that sums of an index and a few sizes do not overflow. */
+#define INDEX_END ((int64_t)1 << 62)
+static inline bool indices_fit(int64_t start, int64_t width)
+{
+    return width >= 0 && width <= INDEX_END && start >= -INDEX_END && start <= INDEX_END - width;
+}
+
 static inline int64_t seg_stop(const xs_seg *seg) { return seg->start + seg->width; }
 static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->itemsize; }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, SupportsIndex
 
 from xstream._native import ffi, lib
 from xstream.errors import ManagerError, SegmentMemoryError
@@ -94,9 +94,12 @@ class MemoryManager:
     __slots__ = ("_handle", "limit_bytes", "name")
 
     def __init__(self, name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> None:
-        if name not in _KINDS:
+        if not isinstance(name, str) or name not in _KINDS:
             known = ", ".join(MANAGER_NAMES)
             raise ManagerError(f"there is no memory manager {name!r}: choose one of {known}")
+        whole = isinstance(limit_bytes, SupportsIndex) and not isinstance(limit_bytes, bool)
+        if limit_bytes is not None and not whole:
+            raise ManagerError(f"limit_bytes is a whole number of bytes, not {limit_bytes!r}")
         if limit_bytes is not None and limit_bytes <= 0:
             raise ManagerError(f"limit_bytes must be positive, not {limit_bytes}")
         handle = lib.xs_manager_new(_KINDS[name], min(limit_bytes or _UNLIMITED, _UNLIMITED))

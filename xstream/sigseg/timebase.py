@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 from xstream.errors import TimebaseError
 
@@ -37,9 +38,9 @@ class Timebase:
     start_time: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.rate_hz is not None and not (math.isfinite(self.rate_hz) and self.rate_hz > 0):
+        if self.rate_hz is not None and not (_finite(self.rate_hz) and self.rate_hz > 0):
             raise TimebaseError(f"a rate must be a positive number of hertz, not {self.rate_hz!r}")
-        if not math.isfinite(self.start_time):
+        if not _finite(self.start_time):
             raise TimebaseError(f"a start time must be finite, not {self.start_time!r}")
 
     @classmethod
@@ -56,7 +57,10 @@ class Timebase:
         """The time of sample `index`, in seconds."""
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
-        return self.start_time + index / self.rate_hz
+        try:
+            return self.start_time + index / self.rate_hz
+        except OverflowError:
+            raise TimebaseError("that index is far outside the indices of a signal") from None
 
     def index_at(self, time: float) -> int:
         """The last sample at or before `time`.
@@ -66,7 +70,7 @@ class Timebase:
         """
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
-        if not self.time_of(-_MAX_INDEX) <= time < self.time_of(_MAX_INDEX):
+        if not _finite(time) or not self.time_of(-_MAX_INDEX) <= time < self.time_of(_MAX_INDEX):
             raise TimebaseError(f"no sample is at time {time!r}")
         estimate = (time - self.start_time) * self.rate_hz
         # Rounding can leave the estimate off; the times themselves decide. Where a float is coarser
@@ -93,6 +97,14 @@ class Timebase:
             return "index"
         origin = f" from {self.start_time:g} s" if self.start_time else ""
         return f"{self.rate_hz:g} Hz{origin}"
+
+
+def _finite(value: object) -> bool:
+    """Whether a value is a real number that a float can hold."""
+    try:
+        return isinstance(value, SupportsFloat) and math.isfinite(value)
+    except (OverflowError, TypeError, ValueError):
+        return False
 
 
 _INDEX = Timebase()

@@ -127,6 +127,8 @@ def cfar(scores, alpha, sigmas, startup, refractory, padding, step, longest, sta
         tell_event(padding, step, at[COMING] * step, state, out)
     if not len(scores):
         return
+    if out.start + len(scores) > FAR // step or out.start < -(FAR // step):
+        raise ValueError("the samples that the scores stand for lie outside a signal's indices")
     if not flags[RUNNING]:
         flags[RUNNING] = True
         at[COMING] = at[FIRST] = out.start
@@ -145,6 +147,8 @@ def cfar_of_numbers(score, alpha, sigmas, startup, refractory, padding, step, lo
         if state.flags[IN_EVENT]:
             tell_event(padding, step, state.at[COMING] * step, state, out)
         return
+    if state.at[COMING] >= FAR // step:
+        raise ValueError("the samples that the scores stand for lie outside a signal's indices")
     if event_ends(score, alpha, sigmas, startup, refractory, longest, state):
         tell_event(padding, step, FAR, state, out)
     tell_discard(padding, step, state, out)
