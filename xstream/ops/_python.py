@@ -7,7 +7,6 @@ what is left is about what Python itself takes to call a function.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +16,11 @@ import numpy as np
 
 from xstream._native import ffi, lib
 from xstream.errors import SchemaError
-from xstream.ops.native import NativePlan, checked, owned
-from xstream.ops.schema import MAX_FIELDS, Scalar, Schema, Segment, shortened
-from xstream.sigseg import MemoryManager, SigSeg
-from xstream.sigseg.segment import Signal, adopt
+from xstream.ops._packing import Slots, packer, shown
+from xstream.ops.native import NativePlan, checked
+from xstream.ops.schema import MAX_FIELDS, Schema, Segment
+from xstream.sigseg import SigSeg
+from xstream.sigseg.segment import adopt
 
 __all__ = ["PythonOperator", "PythonSource"]
 
@@ -30,21 +30,6 @@ _tokens = itertools.count(1)
 #: that leads from a user's function back to its run.
 _calls: dict[int, weakref.ref[Callable[[], Any]]] = {}
 _bodies: dict[int, weakref.ref[_Body]] = {}
-_ref = lib.xs_seg_ref
-
-
-class _Slots:
-    """An array of slots, seen as integers, as floats and as segments."""
-
-    __slots__ = ("floats", "integers", "segments", "slots")
-
-    def __init__(self, slots: Any, count: int) -> None:
-        self.slots = slots
-        # Views of memory are read and written faster than pointers are.
-        memory = memoryview(ffi.buffer(slots, 8 * count))
-        self.integers = memory.cast("q")
-        self.floats = memory.cast("d")
-        self.segments = ffi.cast("xs_seg **", slots)
 
 
 def _read_source(schema: Schema) -> str:
@@ -59,138 +44,9 @@ def _read_source(schema: Schema) -> str:
     return f"({', '.join(reads)},)"
 
 
-def _pack_source(schema: Schema) -> str:
-    """A function that writes a tuple: numbers first, then segments, which carry a count.
-
-    Nothing can fail once the first count is taken, so a bad value leaves none behind.
-    """
-    several = len(schema) > 1
-    lines = ["def pack(value, slots, at):"]
-    if several:
-        lines += [
-            f"    if not isinstance(value, tuple) or len(value) != {len(schema)}:",
-            "        raise wrong_shape(value)",
-        ]
-    numbers, checked_segments, counted = [], [], []
-    for i, type_ in enumerate(schema.types):
-        item = f"value[{i}]" if several else "value"
-        if isinstance(type_, Segment):
-            checked_segments += [
-                f"    v{i} = {item}",
-                f"    if v{i}.__class__ is not SigSeg or v{i}._signal is not known[{i}]:",
-                f"        v{i} = check({i}, v{i})",
-            ]
-            counted.append(f"    slots.segments[at + {i}] = ref(v{i}._handle)")
-        else:
-            view = "floats" if type_.slot == "float64" else "integers"
-            item = f"narrow[{i}]({item})" if type_.narrow else item
-            numbers.append(f"        slots.{view}[at + {i}] = {item}")
-    if numbers:
-        lines += ["    try:", *numbers, "    except (TypeError, ValueError, OverflowError):"]
-        lines.append("        return pack(repaired(value), slots, at)")
-    return "\n".join([*lines, *checked_segments, *counted])
-
-
-class _Checks:
-    """What generated code calls when a value is not what it expects."""
-
-    def __init__(self, manager: MemoryManager, schema: Schema, label: str) -> None:
-        self.manager, self.schema, self.label = manager, schema, label
-        #: For each segment field, the signal last seen to fit: recognised by identity.
-        self.known: list[Signal | None] = [None] * len(schema)
-
-    def wrong(self, field: int, value: Any) -> SchemaError:
-        """The error for a value that its field cannot take."""
-        expected = self.schema.fields[field]
-        hint = ""
-        if isinstance(expected.type, Segment) and isinstance(value, np.ndarray | list | tuple):
-            hint = ": wrap it in a SigSeg, as in xs.SigSeg(samples, start=..., timebase=...)"
-        elif isinstance(expected.type, Scalar) and isinstance(value, np.ndarray | SigSeg):
-            hint = ": declare what the function returns with out="
-        return SchemaError(
-            f"{self.label}: field {expected.name!r} is {expected.type}, not {_shown(value)}{hint}"
-        )
-
-    def wrong_shape(self, value: Any) -> SchemaError:
-        """The error for something that is not a tuple of as many fields."""
-        fields = "1 field" if len(self.schema) == 1 else f"{len(self.schema)} fields"
-        return SchemaError(f"{self.label}: a tuple of {fields} is wanted, not {_shown(value)}")
-
-    def unwrapped(self, value: Any) -> Any:
-        """A tuple of one value is as good as the value, where there is one field."""
-        if isinstance(value, tuple):
-            if len(value) != 1:
-                raise self.wrong_shape(value)
-            return value[0]
-        return value
-
-    def segment(self, field: int, value: Any) -> SigSeg:
-        """A segment that fits, under the run's manager."""
-        type_ = self.schema.fields[field].type
-        assert isinstance(type_, Segment)
-        if len(self.schema) == 1:
-            value = self.unwrapped(value)
-        if value.__class__ is not SigSeg:
-            raise self.wrong(field, value)
-        if value.dtype != type_.dtype or value.timebase != type_.timebase:
-            raise self.wrong(field, value)
-        fitting: SigSeg = owned(value, self.manager)
-        self.known[field] = fitting._signal
-        return fitting
-
-    def repaired(self, value: Any) -> Any:
-        """Numpy's numbers as Python's; a SchemaError for whatever is no number."""
-        converts = {"bool": bool, "int64": int, "float64": float}
-        values = list(value) if len(self.schema) > 1 else [self.unwrapped(value)]
-        for i, type_ in enumerate(self.schema.types):
-            if isinstance(type_, Scalar):
-                plain = values[i].item() if isinstance(values[i], np.generic) else values[i]
-                allowed = (bool, int, float) if type_.slot == "float64" else (bool, int)
-                low, high = type_.limits if type_.slot == "int64" else (-(2**63), 2**63 - 1)
-                too_large = isinstance(plain, int) and not low <= plain <= high
-                if not isinstance(plain, allowed) or too_large:
-                    raise self.wrong(i, values[i])
-                values[i] = converts[type_.slot](plain)
-        return tuple(values) if len(self.schema) > 1 else values[0]
-
-
-def _shown(value: Any) -> str:
-    """A value in an error message: an array of a million samples in one line."""
-    text = shortened(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def _narrowed(type_: Scalar) -> Callable[[Any], Any]:
-    """Rounds to a smaller float; refuses what a smaller integer cannot hold."""
-    if type_.slot == "float64":
-        return lambda value: ctypes.c_float(value).value
-    low, high = type_.limits
-
-    def fitting(value: Any) -> Any:
-        if not low <= value <= high:
-            raise OverflowError(value)
-        return value
-
-    return fitting
-
-
-def _packer(manager: MemoryManager, schema: Schema, label: str) -> Callable[..., None]:
-    """`pack(value, slots, at)` for tuples of a schema."""
-    checks = _Checks(manager, schema, label)
-    namespace: dict[str, Any] = {
-        "__name__": __name__, "SigSeg": SigSeg,
-        "ref": _ref, "known": checks.known, "check": checks.segment,
-        "repaired": checks.repaired, "wrong_shape": checks.wrong_shape,
-        "narrow": [_narrowed(type_) if isinstance(type_, Scalar) and type_.narrow else None
-                   for type_ in schema.types],
-    }  # fmt: skip
-    exec(_pack_source(schema), namespace)
-    return namespace["pack"]  # type: ignore[no-any-return]
-
-
 def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
     """What the expression of `_read_source` refers to."""
-    slots = _Slots(exchange.input, MAX_FIELDS)
+    slots = Slots(exchange.input, MAX_FIELDS)
     extent = memoryview(ffi.buffer(exchange.extent, 2 * 8 * MAX_FIELDS)).cast("q")
     return {
         "__name__": __name__,
@@ -200,7 +56,7 @@ def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
 
 
 def _mapper(
-    plan: NativePlan, schema: Schema, exchange: Any, function: Any, pack: Any, row: _Slots
+    plan: NativePlan, schema: Schema, exchange: Any, function: Any, pack: Any, row: Slots
 ) -> Callable[[], None]:
     """The whole of a map in one function: the most frequent operator pays for no others' calls."""
     namespace = _names(plan, schema, exchange)
@@ -228,13 +84,13 @@ class _Body:
 
     def __init__(self, plan: NativePlan, outputs: tuple[Schema, ...], label: str) -> None:
         self.label = label
-        self.packs = [_packer(plan.manager, schema, label) for schema in outputs]
+        self.packs = [packer(plan.manager, schema, label) for schema in outputs]
         self.width = len(outputs[0]) if outputs else 0
         self.emits_segments = bool(outputs) and outputs[0].only_segment is not None
         self.token = next(_tokens)
         self.error: BaseException | None = None
         self.exchange: Any = None
-        self.one_row = _Slots(ffi.new("xs_slot[]", max(self.width, 1)), max(self.width, 1))
+        self.one_row = Slots(ffi.new("xs_slot[]", max(self.width, 1)), max(self.width, 1))
         self.rows = self.one_row
 
     def bind(self, op: Any) -> Any:
@@ -258,12 +114,12 @@ class _Body:
         if not isinstance(values, Iterable) or isinstance(values, str | bytes) or alone:
             raise SchemaError(
                 f"{self.label}: the function returns a list or another iterable of tuples, or "
-                f"None, not {_shown(values)}"
+                f"None, not {shown(values)}"
             )
         values = list(values)
         if len(values) > 1:
             count = len(values) * self.width
-            self.rows = _Slots(ffi.new("xs_slot[]", count), count)
+            self.rows = Slots(ffi.new("xs_slot[]", count), count)
         else:
             self.rows = self.one_row
         self.exchange.rows = self.rows.slots
@@ -325,7 +181,7 @@ class PythonOperator(_Body):
         """A number or None in place of a flag; anything else is a mistake."""
         if verdict is None or isinstance(verdict, int | float | np.bool_ | np.number):
             return bool(verdict)
-        raise SchemaError(f"{self.label}: a filter returns True or False, not {_shown(verdict)}")
+        raise SchemaError(f"{self.label}: a filter returns True or False, not {shown(verdict)}")
 
     def _iterate(self) -> None:
         values = self.readers[self.exchange.port]()
