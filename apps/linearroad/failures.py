@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linearroad.scratch import fullest
+from linearroad.scratch import fullest, written_to
 from xstream.errors import XStreamError
 
-__all__ = ["NO_SPACE", "is_no_space", "one_sentence", "reason", "root_cause"]
+__all__ = ["full_disk", "is_no_space", "one_sentence", "reason", "root_cause"]
 
 NO_SPACE = "no space left on device"
+SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 # `ValueError: no`, `java.io.IOException: no`; not the frames of a stack.
 PROBLEM = re.compile(r"((?:\w+[.$])*\w*(?:Error|Exception|Exit|Interrupt))\b(?:: (.*))?$")
 
@@ -22,7 +23,7 @@ def reason(error: BaseException) -> str:
     """The root cause of an error that Spark raised; for a full disk, the folder as well."""
     told = root_cause(_text(error))
     if NO_SPACE in told.lower():
-        return f"{NO_SPACE}: the disk of {fullest()} is full"
+        return full_disk()
     return told
 
 
@@ -66,17 +67,27 @@ def _of_python(text: str) -> str | None:
 
 
 def is_no_space(error: OSError) -> bool:
-    """Whether a disk is full; pyarrow says so in words only."""
-    return error.errno == errno.ENOSPC or NO_SPACE in str(error).lower()
+    """Whether a disk is full; pyarrow says so in words, numpy only that it wrote too little."""
+    return (
+        error.errno == errno.ENOSPC
+        or NO_SPACE in str(error).lower()
+        or SHORT_WRITE.search(str(error)) is not None
+    )
+
+
+def full_disk() -> str:
+    """The sentence about a full disk, with the folder that it holds."""
+    return f"{NO_SPACE}: the disk of {fullest()} is full"
 
 
 @contextmanager
 def one_sentence(output: Path) -> Iterator[None]:
     """Turn what the system refuses (a full disk, a folder that vanished) into one sentence."""
-    try:
-        yield
-    except OSError as error:
-        if is_no_space(error):
-            raise XStreamError(f"{NO_SPACE}: the disk of {fullest(output)} is full") from error
-        place = error.filename or output
-        raise XStreamError(f"{place}: {error.strerror or error}") from error
+    with written_to(output):
+        try:
+            yield
+        except OSError as error:
+            if is_no_space(error):
+                raise XStreamError(full_disk()) from error
+            place = error.filename or output
+            raise XStreamError(f"{place}: {error.strerror or error}") from error

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch"]
+__all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch", "written_to"]
 
 LOCK = "lock"
 #: A folder without a lock may be one that is being made.
 UNLOCKED_FOR_S = 3600.0
-_in_use: list[Path] = []
+_written_to: list[Path] = []
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,22 @@ def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
     """A folder below `beside`; what killed processes left there under this prefix is removed."""
     remove_abandoned(beside, prefix)
     made = _make(beside, prefix)
-    _in_use.append(made.folder)
     try:
-        yield made
+        with written_to(beside):
+            yield made
     finally:
-        _in_use.remove(made.folder)
         shutil.rmtree(made.folder, ignore_errors=True)
         os.close(made.lock)
+
+
+@contextmanager
+def written_to(folder: Path) -> Iterator[None]:
+    """Remember that a folder is written to, for `fullest`."""
+    _written_to.append(folder)
+    try:
+        yield
+    finally:
+        _written_to.remove(folder)
 
 
 def _make(beside: Path, prefix: str) -> Scratch:
@@ -102,8 +111,8 @@ def claimed(folder: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-def fullest(*others: Path) -> Path:
-    """Of the scratch folders in use and some others, the one whose disk has the least room."""
+def fullest() -> Path:
+    """Of the folders that are written to, the one with the least room."""
 
     def free(folder: Path) -> int:
         try:
@@ -111,4 +120,4 @@ def fullest(*others: Path) -> Path:
         except OSError:
             return 1 << 62
 
-    return min([*others, *_in_use, Path(tempfile.gettempdir())], key=free)
+    return min([*_written_to, Path(tempfile.gettempdir())], key=free)

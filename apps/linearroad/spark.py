@@ -19,12 +19,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from linearroad.failures import NO_SPACE, is_no_space, reason, root_cause
-from linearroad.scratch import Scratch, fullest, scratch
+from linearroad.failures import full_disk, is_no_space, reason, root_cause
+from linearroad.scratch import Scratch, scratch
 from xstream.errors import InputError, XStreamError
 
 __all__ = ["attempt", "java_version", "observed_count", "run_tasks", "session"]
@@ -266,15 +265,12 @@ def run_tasks(
     results: list[Result | NoSpace] = attempt(tasks.collect)
     for result in results:
         if isinstance(result, NoSpace):
-            raise XStreamError(f"{NO_SPACE}: the disk of {fullest(result.folder)} is full")
+            raise XStreamError(full_disk())
     return cast(list[Result], results)
 
 
-@dataclass(frozen=True)
 class NoSpace:
     """What a task returns that met a full disk: to try it again would take as long and fail."""
-
-    folder: Path
 
 
 def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpace:
@@ -283,7 +279,7 @@ def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpac
     except OSError as error:
         if not is_no_space(error):
             raise
-        return NoSpace(Path(error.filename or tempfile.gettempdir()))
+        return NoSpace()
 
 
 def attempt(action: Callable[[], Result]) -> Result:
