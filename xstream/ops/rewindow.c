@@ -11,13 +11,20 @@ typedef struct {
     xs_stretch kept;
 } xs_rewindow;
 
+/* A window behind the last index there is never comes. */
+static void step_on(xs_rewindow *rewindow)
+{
+    if (__builtin_add_overflow(rewindow->next, rewindow->step, &rewindow->next))
+        rewindow->next = INT64_MAX;
+}
+
 static int32_t emit_full_windows(xs_rewindow *rewindow)
 {
     xs_seg *kept = rewindow->kept.seg;
     int32_t status = XS_OK;
-    while (!status && rewindow->next + rewindow->width <= seg_stop(kept)) {
+    while (!status && rewindow->next <= seg_stop(kept) - rewindow->width) {
         xs_seg *window = xs_seg_subseg(kept, rewindow->next, rewindow->width);
-        rewindow->next += rewindow->step;
+        step_on(rewindow);
         status = emit_segment(&rewindow->op, 0, window);
     }
     return status;
@@ -37,7 +44,7 @@ static int32_t rewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
         kept->begun = true;
         kept->last_start = seg->start;
         kept->last_stop = seg_stop(seg);
-        rewindow->next += rewindow->step;
+        step_on(rewindow);
         return XS_FORWARD;
     }
     int32_t status = stretch_add(op, kept, seg, rewindow->next);
@@ -68,7 +75,7 @@ xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush)
     xs_rewindow *rewindow = op_new(plan, sizeof *rewindow, &rewindow_table);
     if (!rewindow) return NULL;
     rewindow->width = width;
-    rewindow->step = width + gap;
+    if (__builtin_add_overflow(width, gap, &rewindow->step)) rewindow->step = INT64_MAX;
     rewindow->flush = flush;
     return &rewindow->op;
 }

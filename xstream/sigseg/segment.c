@@ -21,7 +21,8 @@ xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t 
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize)
 {
     int64_t bytes;
-    if (__builtin_mul_overflow(width, itemsize, &bytes) || bytes > INT64_MAX / 4) return NULL;
+    if (width < 0 || __builtin_mul_overflow(width, itemsize, &bytes) || bytes > INT64_MAX / 4)
+        return NULL;
     int64_t begun = profile_begin(manager);
     xs_block *block = bytes ? block_new(manager, bytes, bytes) : NULL;
     xs_seg *seg = !bytes || block ? seg_of_block(manager, start, width, itemsize, block, 0) : NULL;
