@@ -32,8 +32,8 @@ test: install ## the tests (slow ones and benchmarks aside)
 test-slow: install ## the tests that take minutes
 	$(RUN_PYTEST) -m slow
 
-asan: install ## the signal-segment tests under AddressSanitizer and UBSan
-	$(BIN)/python tests/run_sanitized.py
+asan: install ## segments, engine and operators under AddressSanitizer and UBSan; PART=engine runs that
+	$(BIN)/python tests/run_sanitized.py $(if $(PART),--part $(PART))
 
 demo: install ## the main job: rush-hour traffic generated, run, validated, reported
 	@$(BIN)/xstream linearroad demo
