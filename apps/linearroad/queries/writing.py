@@ -82,7 +82,7 @@ class NoAnswers:
 class CsvAnswers:
     """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
 
-    Only whole lines ever reach the file.
+    Only whole lines are written; of a run that is killed, the last one may lack its end.
     """
 
     keeps = True

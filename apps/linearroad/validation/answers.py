@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,8 @@ def read_run(directory: Path) -> Run:
     summary = directory / "summary.json"
     if not summary.is_file():
         raise InputError(
-            f"{directory} has no summary.json: it is not what `linearroad run` wrote, or the run "
-            "is not over"
+            f"{directory} has no summary.json: the run has not ended, or was killed, and its "
+            "answers are incomplete; or it is not what `linearroad run` wrote"
         )
     found = [
         path for form in ("csv", "parquet") if (path := directory / f"output.{form}").is_file()
@@ -74,7 +75,19 @@ def read_run(directory: Path) -> Run:
     if not found:
         raise InputError(f"{directory} has neither output.csv nor output.parquet")
     # A directory that was used twice holds both: the later one belongs to the summary.
-    return Run(directory, max(found, key=lambda path: path.stat().st_mtime_ns), read_json(summary))
+    answers = max(found, key=lambda path: path.stat().st_mtime_ns)
+    if answers.suffix == ".csv" and not _ends_with_a_line(answers):
+        raise InputError(f"{answers} ends within a line: it is incomplete")
+    return Run(directory, answers, read_json(summary))
+
+
+def _ends_with_a_line(path: Path) -> bool:
+    """Whether the last line is whole: what was cut off may look like a shorter answer."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 def read_answers(shop: Workshop, run: Run) -> Frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -20,8 +21,10 @@ from linearroad.queries.feeding import Clock
 from linearroad.queries.history import History
 from linearroad.queries.run import RunOptions, run
 from linearroad.queries.writing import NoAnswers
+from linearroad.validation.answers import read_run
 
 import xstream as xs
+from xstream.errors import InputError
 
 SECONDS = 6000
 
@@ -66,16 +69,14 @@ def directory(traffic: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def started(command: list[str], out: Path) -> subprocess.Popen[str]:
+def started(command: list[str], out: Path, growing: str = "timeline.csv") -> subprocess.Popen[str]:
     """A run that has begun to answer; one that can be interrupted wherever the tests run."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    timeline = out / "timeline.csv"
-    while process.poll() is None and not (
-        timeline.exists() and timeline.read_text().count("\n") > 1
-    ):
+    path = out / "timeline.csv"
+    while process.poll() is None and not (path.exists() and path.read_text().count("\n") > 1):
         time.sleep(0.05)
     return process
 
@@ -140,6 +141,51 @@ def answered(path: Path) -> list[tuple[int, int]]:
     """Time and vehicle of every notification."""
     fields = (line.split(",") for line in path.read_text().splitlines())
     return sorted((int(row[2]), int(row[1])) for row in fields)
+
+
+def test_a_killed_run_is_known_to_be_incomplete(traffic: Path, tmp_path: Path) -> None:
+    process = started(command(traffic, tmp_path, "--speed", "60"), tmp_path)
+    process.kill()
+    process.communicate()
+    assert (tmp_path / "output.csv").exists()
+    with pytest.raises(InputError, match="answers are incomplete"):
+        read_run(tmp_path)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from linearroad.queries.writing import ANSWER_DTYPES, CsvAnswers
+writer = CsvAnswers(Path(sys.argv[1]))
+columns = [np.full(50_000, 7 if dtype != "int8" else 0, dtype) for dtype in ANSWER_DTYPES]
+print("ready", flush=True)
+for _ in range(50):
+    writer.write(*columns)
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_every_line_that_ends_is_an_answer_wherever_a_run_is_killed(tmp_path: Path) -> None:
+    """The kernel may cut what is being written: the last line has no end then."""
+    path, chance = tmp_path / "output.csv", random.Random(7)
+    for _ in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0.0, 0.2))
+            process.kill()
+        lines = read_lines(path)
+        whole = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
+        assert set(whole) <= {"0,7,7,0.007,7,7\n"}
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines(keepends=True)
 
 
 def test_a_full_disk_gets_one_sentence_and_leaves_whole_lines(

@@ -53,6 +53,10 @@ def run_directory(folder: Path) -> Path:
         (lambda f: (f / "run" / "summary.json").unlink(), "has no summary.json"),
         (lambda f: (f / "run" / "summary.json").write_text("{"), "cannot be read"),
         (lambda f: (f / "run" / "output.csv").unlink(), "neither output.csv nor output.parquet"),
+        (
+            lambda f: (f / "run" / "output.csv").write_text("0,1,0,0.000,45,0\n0,2,0,0.000,4"),
+            "ends within a line: it is incomplete",
+        ),
         (lambda f: (f / "rows.csv").unlink(), "does not exist"),
         (lambda f: write_run(f / "run", [], rules="own"), "rules are paper, brandeis, walmart"),
     ],
