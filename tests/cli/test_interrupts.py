@@ -13,12 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import xstream as xs
 from tests.apps.calling import call
 from tests.cli.interrupting import ctrl_c_after
 from xstream.bench import peers
 from xstream.bench.children import run_child
-from xstream.bench.queries import Passchain
+from xstream.bench.profile import _profile, compare, variants
+from xstream.bench.queries import Engine, Passchain
 from xstream.bench.settings import Settings
+from xstream.bench.trials import Result, Trial
 
 #: Each takes at least many seconds.
 COMMANDS = {
@@ -55,6 +58,30 @@ def test_ctrl_c_ends_a_command_with_one_sentence_and_no_result(
     assert said.err.splitlines()[-1].startswith("xstream: interrupted")
     assert "Traceback" not in said.err
     assert not list(tmp_path.rglob("*.*"))
+
+
+def _cut() -> xs.Query:
+    """A query in whose middle Ctrl-C is pressed."""
+
+    def pressed(segment: xs.SigSeg) -> bool:
+        if segment.start:
+            raise KeyboardInterrupt
+        return True
+
+    query = xs.Query()
+    query.source(xs.io.array(np.zeros(8, np.float32), window=4)).filter(pressed).count()
+    return query
+
+
+def test_a_run_that_is_cut_short_is_no_measurement() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Engine().run(_cut())
+    with pytest.raises(KeyboardInterrupt):
+        Engine().timed_run(_cut())
+    with pytest.raises(KeyboardInterrupt):
+        compare(_cut, variants("refcount-lazy", "df", "1"), trials=1)
+    with pytest.raises(KeyboardInterrupt):
+        _profile(_cut(), variants("refcount-lazy", "df", "1")[0], Result("", (Trial(1, 1.0),)))
 
 
 SCRIPT = """

@@ -286,6 +286,21 @@ def test_arrow_joins_the_same_rows() -> None:
     assert library_join_rows_per_second(audio_recording(1.0, 1), "processor") > 0
 
 
+def test_cache_says_what_an_installed_package_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find_experiment("cache")
+    from xstream_experiment_cache import experiment as cache  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(cache, "CORE", tmp_path)
+    assert call(monkeypatch, "experiment", "cache", "--out", tmp_path) == 2
+    assert "an installed package has no C sources" in capsys.readouterr().err
+    monkeypatch.setenv("CC", "no-such-cc")
+    assert call(monkeypatch, "experiment", "cache", "--out", tmp_path) == 2
+    assert "cache needs a C compiler, and no-such-cc is not found" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OURS)
 def test_an_experiment_runs_at_a_small_size(
