@@ -62,5 +62,9 @@ def demo_command(
     master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
 ) -> None:
     """Generate rush-hour traffic, run it paced, validate it and write the report."""
-    if not demo(out, from_minute, minutes, speed, master).passed:
+    from xstream.console import interrupted_with
+
+    with interrupted_with(f"what is finished is kept in {out}"):
+        passed = demo(out, from_minute, minutes, speed, master).passed
+    if not passed:
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -106,7 +106,7 @@ def session(
     url = with_attempts(master or LOCAL_MASTER)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     places = (os.environ.get(LOCAL_DIRS) or tempfile.gettempdir()).split(",")
-    with scratch(Path(places[0]), "xstream-spark-") as room:
+    with scratch(Path(places[0]), "xstream-spark-") as room, _no_java_left(room):
         gateway = _start_java(url, _settings(url, name, memory, room.folder), room)
         try:
             with _killed_by_interrupt(gateway.proc):
@@ -169,6 +169,20 @@ def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
             os.environ[LOCAL_DIRS] = before
     SparkContext._ensure_initialized(gateway=gateway)
     return gateway
+
+
+@contextmanager
+def _no_java_left(room: Scratch) -> Iterator[None]:
+    """Kill a Java that an interrupt cut off while it started: it would wait for us for ever."""
+    try:
+        yield
+    finally:
+        import psutil
+
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if child.environ().get(LOCAL_DIRS) == str(room.folder):
+                    child.kill()
 
 
 def _connect(master: str) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from linearroad import spark as sparks
 from linearroad.failures import one_sentence, root_cause
@@ -180,6 +181,36 @@ def interrupted(command: list[str], begun: Callable[[], bool]) -> tuple[int, lis
     assert printed == ""
     shown = [line for line in errors.splitlines() if line and " of " not in line]
     return process.returncode, shown
+
+
+@pytest.mark.spark
+def test_an_interrupt_while_java_starts_leaves_no_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("no Java")
+    (tmp_path / "rows.csv").write_text("")
+    run, scratches = tmp_path / "run", tmp_path / "scratch"
+    write_run(run, [])
+    scratches.mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(scratches))
+
+    def started() -> list[str]:
+        """Processes of this test's Java, whoever their parent is by now."""
+        commands = [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]
+        return [each[0] for each in commands if each and str(scratches) in " ".join(each)]
+
+    code, lines = interrupted(
+        ["validate", "--input", str(tmp_path / "rows.csv"), "--output", str(run)],
+        lambda: any("java" in command for command in started()),
+    )
+    assert (code, len(lines)) == (130, 1)
+    for _ in range(200):
+        if not started():
+            break
+        time.sleep(0.05)
+    assert started() == []
+    assert list(scratches.iterdir()) == []
 
 
 @pytest.mark.spark
