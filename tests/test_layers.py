@@ -27,7 +27,13 @@ ROOMS = [
     "report",
     "cli",
 ]
-BESIDE = {"stream": "query", "run": "query", "drawing": "query", "__main__": "cli"}
+BESIDE = {
+    "stream": "query",
+    "run": "query",
+    "drawing": "query",
+    "workers": "query",
+    "__main__": "cli",
+}
 MODULES = sorted(path for path in (ROOT / "xstream").rglob("*.py") if path.parent != ROOT)
 APPS = sorted((ROOT / "apps").rglob("*.py"))
 C_FILES = sorted((ROOT / "xstream" / "sigseg").glob("*.[ch]"))

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         memory_manager,
     )
     from xstream.stream import Stream
+    from xstream.workers import Job, run_together
 
     __version__: str
 
@@ -86,6 +87,8 @@ _LAZY = {
     "OperatorStats": "xstream.run",
     "Run": "xstream.run",
     "Stream": "xstream.stream",
+    "Job": "xstream.workers",
+    "run_together": "xstream.workers",
     "SCHEDULER_NAMES": "xstream.sched",
 }
 
@@ -98,6 +101,7 @@ __all__ = [
     "DtypeError",
     "GraphError",
     "InputError",
+    "Job",
     "Kernel",
     "KernelError",
     "KernelState",
@@ -132,6 +136,7 @@ __all__ = [
     "kernel",
     "memory_manager",
     "prefetch",
+    "run_together",
     "schema",
     "testing",
 ]

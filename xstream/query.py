@@ -19,7 +19,7 @@ from xstream.ops.operator import MAX_SIZE, Operator
 from xstream.ops.schema import Schema, SchemaLike, schema, shortened
 
 if TYPE_CHECKING:
-    from xstream.run import KernelState, Run
+    from xstream.run import InitialState, Run
     from xstream.sigseg import MemoryManager
     from xstream.stream import Stream
 
@@ -210,7 +210,7 @@ class Query:
         progress: bool | Callable[[Run], None] = False,
         stop: threading.Event | None = None,
         profile: bool = False,
-        state: Mapping[str, KernelState] | None = None,
+        state: InitialState | None = None,
         debug: bool | None = None,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
@@ -220,11 +220,12 @@ class Query:
         again; None lets everything in that has arrived. Setting `stop` from another thread, or
         Ctrl-C, ends the run with the results so far. With `profile`, every tuple is timed and
         `run.costs` says what each operator made the memory manager do; the run takes longer.
-        `state` is what kernels begin with instead of what they declare, by the operators' names:
-        what `run.state(name)` of an earlier run said. With `debug`, kernels and the helpers that
-        they call are compiled with checks: an index out of bounds or a division by zero is an
-        OperatorError that names operator, tuple and index; the run takes longer, and its results
-        are the same. None: as the environment variable XSTREAM_DEBUG says (1: on).
+        `state` is what kernels begin with instead of what they declare, by the streams that come
+        from them or by the operators' names: what `run.state` of an earlier run said. With
+        `debug`, kernels and the helpers that they call are compiled with checks: an index out of
+        bounds or a division by zero is an OperatorError that names operator, tuple and index; the
+        run takes longer, and its results are the same. None: as the environment variable
+        XSTREAM_DEBUG says (1: on).
         """
         from xstream.run import Run
         from xstream.sched import scheduler as scheduler_named

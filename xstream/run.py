@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -25,10 +25,29 @@ from xstream.query import Node, Query, SinkRef
 from xstream.sched import Scheduler
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
 
-__all__ = ["Counted", "KernelState", "OperatorCost", "OperatorStats", "Run"]
+if TYPE_CHECKING:
+    from xstream.stream import Stream
+
+__all__ = ["Counted", "InitialState", "KernelState", "OperatorCost", "OperatorStats", "Run"]
 
 #: The arrays that a kernel keeps between calls, by name.
 KernelState = Mapping[str, NDArray[Any]]
+
+
+class NodeHandle(Protocol):
+    """What stands for an operator of a query: a stream that comes from it, or a sink."""
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+
+    @property
+    def node(self) -> int:
+        """The number of the operator."""
+
+
+#: What kernels begin with, by the names of operators or by the streams that come from them.
+InitialState = Mapping[str, KernelState] | Mapping["Stream", KernelState]
 
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
@@ -91,7 +110,7 @@ class Run:
         manager: MemoryManager,
         tuple_burst: int | None,
         profile: bool = False,
-        state: Mapping[str, KernelState] | None = None,
+        state: InitialState | None = None,
         debug: bool | None = None,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
@@ -132,15 +151,22 @@ class Run:
             raise SegmentMemoryError("no memory is left for the query")
         return ops
 
-    def _restore(self, state: Mapping[str, KernelState]) -> None:
+    def _restore(self, state: InitialState) -> None:
         """Kernels begin with what they are given; one operator's arrays are held at a time."""
-        unknown = set(state) - set(self._named)
-        if unknown:
-            raise GraphError(f"state is given for {min(unknown)!r}, which is no operator")
-        for name in state:
-            node = self._named[name]
+        for which, arrays in state.items():
+            node = self._node(which)
             operator, inputs = self._kernel(node)
-            operator.write_state(self._ops[node.id], inputs, state[name])
+            operator.write_state(self._ops[node.id], inputs, arrays)
+
+    def _node(self, which: str | NodeHandle) -> Node:
+        """The operator of a name, or the one that a stream comes from."""
+        if not isinstance(which, str):
+            if which.query is not self.query:
+                raise GraphError(f"{which!r} belongs to another query")
+            return self._nodes[which.node]
+        if which not in self._named:
+            raise GraphError(f"{which!r} is no operator of {self.query!r}")
+        return self._named[which]
 
     def _kernel(self, node: Node) -> tuple[KernelApply, Schema]:
         """A node's kernel and what comes in; an error where it is none."""
@@ -279,8 +305,14 @@ class Run:
         """Per operator, by name: tuples, samples, own time, queue peaks."""
         return {node.name: self._stats(node) for node in self._nodes}
 
-    def state(self, name: str) -> dict[str, NDArray[Any]]:
+    def stats_of(self, which: str | NodeHandle) -> OperatorStats:
+        """The statistics of one operator: of a name, or the one that a stream comes from."""
+        return self._stats(self._node(which))
+
+    def state(self, which: str | NodeHandle) -> dict[str, NDArray[Any]]:
         """A copy of what a kernel keeps between calls; `query.run(state=...)` goes on from it.
+
+        The kernel is that of a name, or the one that a stream comes from.
 
         >>> import numpy as np, xstream as xs
         >>> @xs.kernel(state=np.zeros(1))
@@ -296,9 +328,7 @@ class Run:
         >>> q.run(state={"total": first.state("total")})[out]
         [12.0, 16.0]
         """
-        if name not in self._named:
-            raise GraphError(f"no operator is called {name!r}")
-        node = self._named[name]
+        node = self._node(which)
         operator, inputs = self._kernel(node)
         return operator.read_state(self._ops[node.id], inputs)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from xstream.errors import GraphError
 from xstream.ops.apply import Sink, apply
-from xstream.ops.basic import Collect, Count, Merge, Pass
+from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
 from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.gate import Gate
 from xstream.ops.join import Join
@@ -23,6 +23,13 @@ from xstream.ops.zip import Zip
 from xstream.query import Query, SinkRef
 
 __all__ = ["Stream"]
+
+
+class WriteTarget(Protocol):
+    """Something that a stream can be written to."""
+
+    def sink_operator(self) -> Operator:
+        """The operator that takes the tuples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +86,30 @@ class Stream(SignalMethods):
 
     # -- putting streams together ------------------------------------------------------------
 
-    def merge(self, *others: Stream, name: str | None = None) -> Stream:
-        """Tuples of this and other streams of the same schema, as they come."""
+    def merge(
+        self, *others: Stream, by: str | None = None, tag: str | None = None,
+        name: str | None = None,
+    ) -> Stream:  # fmt: skip
+        """Tuples of this and other streams of the same schema, as they come.
+
+        `by` names an integer field that ascends in every stream, a time for example: tuples are
+        then emitted in its order, each value as soon as all streams have reached it. Of equal ones
+        the first stream's comes first. `tag` names a leading field for the number of the stream
+        that a tuple is from.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> fields = {"time": int, "x": float}
+        >>> a = q.source(xs.io.iterable([(1, 0.1), (4, 0.4)], out=fields))
+        >>> b = q.source(xs.io.iterable([(2, 0.2), (3, 0.3), (4, 0.5)], out=fields))
+        >>> out = a.merge(b, by="time").collect()
+        >>> q.run()[out]
+        [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (4, 0.5)]
+        """
+        if by is not None:
+            return self.then(Ordered(by, tag), *others, name=name)
+        if tag is not None:
+            raise GraphError("merge: tag goes with by; union is merge with a tag")
         return self.then(Merge(), *others, name=name)
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
@@ -204,6 +233,10 @@ class Stream(SignalMethods):
             raise GraphError(f"sink takes a callable, not {function!r}")
         label = getattr(function, "__name__", type(function).__name__)
         return self._sink(Sink("sink", label, function=function), name)
+
+    def write(self, target: WriteTarget, name: str | None = None) -> SinkRef:
+        """Write every tuple to what `xs.io` offers, such as `xs.io.channel`."""
+        return self._sink(target.sink_operator(), name)
 
     def _sink(self, operator: Operator, name: str | None) -> SinkRef:
         return SinkRef(self.query, self.query.add_node(operator, (self,), name).id)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from xstream._native import ffi, lib
 from xstream.errors import GraphError, SchemaError
+from xstream.io.clock import StopSignal
 from xstream.ops.native import NativePlan, checked, owned
 from xstream.ops.operator import Operator
 from xstream.ops.schema import Scalar, Schema, SchemaLike, Segment, scalar_of, schema
@@ -194,6 +195,11 @@ class ManualClock:
         self.now += seconds
 
     sleep = advance
+
+    def wait(self, seconds: float, stop: StopSignal) -> None:
+        """Let time pass at once, unless `stop` is set."""
+        if not stop.is_set():
+            self.advance(seconds)
 
 
 # -- signals -----------------------------------------------------------------------------------

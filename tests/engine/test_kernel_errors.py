@@ -92,10 +92,10 @@ def test_what_a_tuple_cannot_carry_is_named() -> None:
 def test_parameters_must_fit_fields_and_arguments() -> None:
     text = refused(lambda s: s.filter(kernels.louder))
     assert (
-        text
-        == "kernel 'louder' takes 2 values (window, alpha) and gets 1: 1 fields and 0 arguments"
+        text == "kernel 'louder' takes (window, alpha): the stream's value goes to window, and 0 "
+        "arguments are given for alpha"
     )
-    assert "gets 3: 1 fields and 2 arguments" in refused(lambda s: s.filter(kernels.louder, 1, 2))
+    assert "2 arguments are given for alpha" in refused(lambda s: s.filter(kernels.louder, 1, 2))
 
 
 def test_ways_that_do_not_fit_are_named() -> None:

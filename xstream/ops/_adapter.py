@@ -4,7 +4,8 @@ The core fills a frame of 64-bit words (xstream/ops/operator.h) and calls an ada
 makes arrays of the words, calls the kernel, and puts back what comes out:
 
     words 0..5    self, allocate, send, raised, verdict, ended
-    inputs        a segment takes three (address, width, start), a scalar one
+    inputs        a segment takes three (address, width, start), a scalar one; all fields of the
+                  tuple are there, and the kernel gets those that its parameters name
     arguments     an array takes two (address, length), a scalar one
     states        address and length each
     outputs       one a field; those of segments are unused, the core keeps them
@@ -60,6 +61,7 @@ class CompiledKernel:
     outputs_at: int
     outputs: Schema | None  # None: a filter
     rules: tuple[OutputRule, ...]
+    used: int  # fields that the kernel reads, by bit
     from_cache: bool
     keep_alive: Any
 
@@ -143,7 +145,7 @@ def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, .
         whole = kind in "biu" and array.ndim == 0 and -(2**63) <= array.item() < 2**63
         if whole or (kind == "f" and array.ndim == 0):
             normal.append(array.item())
-        elif array.ndim == 1 and kind in "biufc":
+        elif array.ndim == 1 and (kind in "biufc" or _is_record(array.dtype)):
             normal.append(np.array(array, order="C"))
         else:
             raise KernelError(
@@ -151,6 +153,10 @@ def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, .
                 f"numbers in one dimension, not {value!r}"
             )
     return tuple(normal)
+
+
+def _is_record(dtype: np.dtype[Any]) -> bool:
+    return dtype.names is not None and not dtype.hasobject
 
 
 def argument_types(arguments: tuple[Any, ...]) -> tuple[ArgumentType, ...]:
@@ -173,23 +179,19 @@ def compile_kernel(
     With `debug`, the code checks every index and every division.
     """
     _check_compiler(debug)
-    wanted, given = kernel.data_parameters(), len(inputs) + len(arguments)
-    if len(wanted) != given:
-        raise KernelError(
-            f"kernel {kernel.name!r} takes {len(wanted)} values ({', '.join(wanted)}) and gets "
-            f"{given}: {len(inputs)} fields and {len(arguments)} arguments"
-        )
+    sources = _bound(kernel, inputs, len(arguments))
     layout = _Layout()
-    words = [layout.field(field.type) for field in inputs]
+    values = [layout.field(field.type) for field in inputs]
     arguments_at = layout.next
-    words += [layout.argument(type_) for type_ in arguments]
+    values += [layout.argument(type_) for type_ in arguments]
+    words = [values[source] for source in sources]
     states_at = layout.next
     states = [layout.array(layout.take(2), state.dtype, readonly=False) for state in kernel.states]
     outputs_at = layout.next
     key = fingerprint(
         kernel.function, mode, [str(word.numba_type) for word in words],
         [str(word.numba_type) for word in states], kernel.state_names, repr(kernel.out_fields),
-        _segment_facts(inputs), debug,
+        _segment_facts(inputs), [word.expression for word in words], debug,
     )  # fmt: skip
     with _compiling(debug):
         facts = _cache.read_facts(key)
@@ -203,7 +205,8 @@ def compile_kernel(
         _cache.write_facts(key, facts) if not from_cache else None
     return CompiledKernel(
         kernel, mode, address, total, arguments_at, states_at, outputs_at,
-        Schema(fields) if fields else None, rules, from_cache, keep_alive,
+        Schema(fields) if fields else None, rules,
+        _used(sources, inputs), from_cache, keep_alive,
     )  # fmt: skip
 
 
@@ -224,6 +227,38 @@ def _compiling(debug: bool) -> AbstractContextManager[None]:
     from xstream.ops._debug import checks
 
     return checks()
+
+
+def _bound(kernel: Kernel, inputs: Schema, arguments: int) -> list[int]:
+    """What each data parameter takes: the number of a field, or of an argument behind the fields.
+
+    Parameters take the fields of their names. The only field of a stream goes to the first
+    parameter, and where no name matches, fields are taken in order. Arguments fill up the rest.
+    """
+    parameters = kernel.data_parameters()
+    names = [field.name for field in inputs]
+    numbers = {name: names.index(name) for name in parameters if name in names}
+    if len(names) == 1 or not numbers:
+        numbers = dict(zip(parameters, range(len(names)), strict=False))
+        unused = len(names) - len(numbers)
+    else:
+        unused = 0
+    rest = [name for name in parameters if name not in numbers]
+    if unused or len(rest) != arguments:
+        go = "goes" if len(names) == 1 else "go"
+        raise KernelError(
+            f"kernel {kernel.name!r} takes ({', '.join(parameters)}): the stream's "
+            f"{', '.join(names)} {go} to {', '.join(numbers) or 'nothing'}, and {arguments} "
+            f"arguments are given for {', '.join(rest) or 'no other parameter'}"
+        )
+    numbers |= {name: len(names) + i for i, name in enumerate(rest)}
+    return [numbers[name] for name in parameters]
+
+
+def _used(sources: list[int], inputs: Schema) -> int:
+    """The fields that a kernel needs, by bit: widths and starts follow from the first segment."""
+    first = inputs.segment_bits & -inputs.segment_bits
+    return first | sum(1 << source for source in sources if source < len(inputs))
 
 
 def _segment_facts(inputs: Schema) -> list[str]:

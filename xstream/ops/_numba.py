@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, types
 from numba.core import cgutils, errors
 from numba.extending import (
     intrinsic,
@@ -126,11 +126,31 @@ call_grow = _caller(2)
 call_allocate = _caller(4)
 
 
-@njit
-def fill(target, values):
+def fill(target: Any, values: Any) -> None:
     """Copy: the compiler makes one memcpy of the loop, and is done sooner than with a slice."""
-    for i in range(len(values)):
-        target[i] = values[i]
+    target[:] = values
+
+
+@overload(fill)
+def _fill(target, values):
+    same = isinstance(target.dtype, types.Record) and values.dtype == target.dtype
+    if same and values.layout == "C":
+        itemsize = as_dtype(target.dtype).itemsize
+
+        def records(target, values):  # byte by byte, or each would be copied by a call
+            size = len(values) * itemsize
+            to = carray(address_as_pointer(target.ctypes.data), (size,), np.uint8)
+            source = carray(address_as_pointer(values.ctypes.data), (size,), np.uint8)
+            for i in range(size):
+                to[i] = source[i]
+
+        return records
+
+    def implementation(target, values):
+        for i in range(len(values)):
+            target[i] = values[i]
+
+    return implementation
 
 
 # -- memory that the caller keeps alive --------------------------------------------------------

@@ -88,6 +88,7 @@ class KernelApply(Operator):
             lib.xs_kernel_output(op, i, rule.itemsize, rule.start_rule, rule.num, rule.den)
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
+        lib.xs_kernel_uses(op, code.used)
         self._fill_arguments(plan, op, code, inputs[0])
         self._set_states(op, states)
         return op

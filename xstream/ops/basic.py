@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
+from xstream.errors import SchemaError
 from xstream.ops.native import NativePlan, checked
 from xstream.ops.operator import Operator, same_schema
-from xstream.ops.schema import Schema
+from xstream.ops.schema import Field, Scalar, Schema
 
-__all__ = ["Collect", "Count", "Feedback", "Merge", "Pass"]
+__all__ = ["Collect", "Count", "Feedback", "Merge", "Ordered", "Pass"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,31 @@ class Merge(Pass):
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         return (same_schema(self, inputs),)
+
+
+@dataclass(frozen=True)
+class Ordered(Operator):
+    """Tuples of several streams of one schema, in the order of a field that ascends in each."""
+
+    kind = "merge"
+    variadic = True
+    by: str = ""
+    tag: str | None = None
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        common = same_schema(self, inputs)
+        kinds = {field.name: getattr(field.type, "kind", None) for field in common}
+        if kinds.get(self.by) != "int64":
+            raise SchemaError(f"merge: by={self.by!r} is no integer field of {common}")
+        if self.tag is None:
+            return (common,)
+        return (Schema((Field(self.tag, Scalar("int64")), *common.fields)),)
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        place = [field.name for field in inputs[0]].index(self.by)
+        return checked(lib.xs_op_ordered(plan.handle, len(inputs), place, self.tag is not None))
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,8 @@ struct xs_plan {
     int32_t sources;
     int32_t finished; /* how many of them have been told the end */
     bool admitting, sources_ended, waiting;
+    bool patient;     /* sources wait for other threads: naps may grow */
+    int64_t nap_ns;
     bool cut_short;         /* a burst: which source's, how much of it there was, what the others said */
     int32_t admit_source, admit_overall;
     int64_t admitted;

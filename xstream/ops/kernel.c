@@ -32,6 +32,7 @@ typedef struct xs_kernel {
     void (*call)(int64_t *frame);
     int64_t *frame;
     int32_t mode, outputs_at, outputs, states_at, states;
+    uint64_t used; /* fields of the input that the kernel reads, by bit */
     bool send_failed, at_end;
     int64_t start; /* of the first input segment */
     xs_output *output;
@@ -192,6 +193,10 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
             *word++ = tuple[field].i;
             continue;
         }
+        if (!(kernel->used >> field & 1)) {
+            word += 3; /* the adapter does not look there */
+            continue;
+        }
         xs_seg *seg = tuple[field].seg;
         xs_block *hold;
         const void *data = contiguous(seg, &hold);
@@ -294,6 +299,7 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     kernel->mode = mode;
     kernel->outputs_at = outputs_at;
     kernel->states_at = states_at;
+    kernel->used = UINT64_MAX;
     kernel->states = states;
     frame[XS_FRAME_SELF] = (int64_t)kernel;
     frame[XS_FRAME_ALLOCATE] = (int64_t)frame_allocate;
@@ -313,6 +319,8 @@ void xs_note_index(int64_t index, int64_t axis, int64_t size)
 const int64_t *xs_noted_index(void) { return noted; }
 
 void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
+
+void xs_kernel_uses(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->used = fields; }
 
 int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }
 

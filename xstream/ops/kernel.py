@@ -15,7 +15,7 @@ from xstream.errors import KernelError
 
 __all__ = ["Kernel", "kernel"]
 
-#: Parameters with a meaning of their own; all others take the tuple's fields, then arguments.
+#: Parameters with a meaning of their own; all others take fields by name, or arguments.
 SPECIAL = ("state", "out")
 
 
@@ -111,9 +111,11 @@ def kernel(
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a function an operator that runs compiled.
 
-    Its parameters take the fields of the tuple in order (a segment arrives as a read-only array, a
-    scalar as a number), then the arguments given where it is used. It returns a flag for `filter`;
-    a number, an array, or a tuple of those for `map`.
+    A parameter takes the field of the tuple that has its name (a segment arrives as a read-only
+    array, a scalar as a number); fields that no parameter names are not read. The only field of a
+    stream goes to the first parameter, whatever its name, and where no name matches, fields are
+    taken in order. The other parameters take the arguments given where the kernel is used. It
+    returns a flag for `filter`; a number, an array, or a tuple of those for `map`.
 
     >>> import numpy as np, xstream as xs
     >>> @xs.kernel

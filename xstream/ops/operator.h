@@ -60,6 +60,9 @@ xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush);
 xs_op *xs_op_dewindow(xs_plan *plan);
 xs_op *xs_op_zip(xs_plan *plan, int32_t ports);
 xs_op *xs_op_union(xs_plan *plan);
+/* Tuples of all streams in the order of an integer field, which ascends in each of them; where
+ * `tagged`, each behind the number of its stream. */
+xs_op *xs_op_ordered(xs_plan *plan, int32_t ports, int32_t field, int32_t tagged);
 xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen);
 /* flagged: control tuples are (keep, start, stop), else (start, stop). */
 xs_op *xs_op_gate(xs_plan *plan, int32_t flagged);
@@ -67,6 +70,18 @@ xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush);
 /* unique: a key comes once on each side. */
 xs_op *xs_op_join(xs_plan *plan, int32_t left_key, int32_t right_key, int32_t unique);
 xs_op *xs_op_deinterleave(xs_plan *plan, int32_t channels);
+
+/* From a plan to another that a different thread runs: at most `capacity` tuples wait, and whoever
+ * gives waits while they do. Closed: nothing more will come (the sink's plan has ended); abandoned:
+ * nobody takes any more, and what is given is dropped. */
+typedef struct xs_channel xs_channel;
+xs_channel *xs_channel_new(int64_t capacity, int32_t fields, uint64_t segments);
+void xs_channel_drop(xs_channel *channel); /* lives on until the plans of both ends have gone */
+void xs_channel_close(xs_channel *channel);
+void xs_channel_abandon(xs_channel *channel);
+int64_t xs_channel_length(xs_channel *channel);
+xs_op *xs_op_channel_sink(xs_plan *plan, xs_channel *channel);
+xs_op *xs_op_channel_source(xs_plan *plan, xs_channel *channel);
 
 /* Results of sinks. */
 int64_t xs_collected(xs_op *op);
@@ -112,6 +127,8 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
                       int64_t den);
 /* State k: `length` items of `itemsize` bytes, set from `bytes`. */
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
+/* Only these fields of the input, by bit, are put into the frame; at first all are. */
+void xs_kernel_uses(xs_op *op, uint64_t fields);
 /* The kernel is called once more when its streams have ended. */
 void xs_kernel_at_end(xs_op *op);
 /* Debug mode: a kernel notes an index that is out of bounds before it raises; numba's errors carry

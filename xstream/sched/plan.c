@@ -7,6 +7,7 @@
 
 enum {
     NAP_NS = 20000, /* how long to sleep while every source waits for its next tuple */
+    LONG_NAP_NS = 1000000, /* the same where other threads are waited for, which may take long */
     LOOK_EVERY_MAX = 32,
     NEST_BYTES = 4 << 20, /* of stack that direct calls may take; half of it where it is small */
 };
@@ -143,6 +144,7 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     plan->tuple_burst = tuple_burst;
     plan->slice_ns = slice_ns;
     plan->admitting = true;
+    plan->nap_ns = NAP_NS;
     plan_set_timing(plan, plan->profiled, 1);
     plan->source = malloc(((size_t)plan->ops + 1) * sizeof *plan->source);
     if (!plan->source || search(plan, plan->scheduler->direct)) return XS_FAILED;
@@ -298,6 +300,7 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
             plan->waiting = status == XS_WAIT;
+            if (!plan->waiting) plan->nap_ns = NAP_NS;
             plan->admitting = plan->cut_short ||
                               (!plan->tuple_burst && status == XS_OK); /* more has arrived already */
             if (plan->admitting) continue;
@@ -311,8 +314,9 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
             status = finish_next(plan);
             if (status) return status;
         } else if (plan->waiting) {
-            if (engine_now_ns() + NAP_NS > plan->deadline_ns) return XS_WAIT;
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+            if (engine_now_ns() + plan->nap_ns > plan->deadline_ns) return XS_WAIT;
+            nanosleep(&(struct timespec){.tv_nsec = plan->nap_ns}, NULL);
+            if (plan->patient && plan->nap_ns < LONG_NAP_NS) plan->nap_ns *= 2;
         }
     } while (!plan_overdue(plan));
     return XS_OK;

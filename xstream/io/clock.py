@@ -1,0 +1,96 @@
+"""Time for sources that are paced: a clock that can be replaced, and the time of a stream on it."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+__all__ = ["Clock", "StopSignal", "StreamTime", "SystemClock"]
+
+
+class StopSignal(Protocol):
+    """Says that nobody shall wait any longer: a `threading.Event`, or something like it."""
+
+    def is_set(self) -> bool:
+        """Whether it was said."""
+
+    def wait(self, timeout: float) -> object:
+        """Wait for it, at most so many seconds."""
+
+
+class Clock(Protocol):
+    """What time it is, and waiting."""
+
+    def __call__(self) -> float:
+        """Seconds since some moment; they never go back."""
+
+    def wait(self, seconds: float, stop: StopSignal) -> None:
+        """Wait so long, or until `stop` is set."""
+
+
+class SystemClock:
+    """The monotonic clock of the system."""
+
+    #: The longest wait in one piece, so that no operating system refuses it.
+    LONGEST_WAIT_S = 3600.0
+
+    def __call__(self) -> float:
+        """Seconds since some moment."""
+        return time.perf_counter()
+
+    def wait(self, seconds: float, stop: StopSignal) -> None:
+        """Wait so long, or until `stop` is set."""
+        until = self() + seconds
+        while not stop.is_set() and (left := until - self()) > 0:
+            stop.wait(min(left, self.LONGEST_WAIT_S))
+
+
+class StreamTime:
+    """The time of a stream that passes `speed` times as fast as a clock, from its start on.
+
+    `speed` None: as fast as the stream is read, and then nothing is ever early or late.
+
+    >>> from xstream.testing import ManualClock
+    >>> import threading
+    >>> clock = ManualClock()
+    >>> stream = StreamTime(speed=2.0, begin_s=60.0, clock=clock)
+    >>> stream.start()
+    >>> stream.wait_for(70.0, threading.Event())
+    0.0
+    >>> clock(), stream.now_s()
+    (5.0, 70.0)
+    """
+
+    def __init__(
+        self, speed: float | None = 1.0, begin_s: float = 0.0, clock: Clock | None = None
+    ) -> None:
+        self.speed, self.begin_s = speed, begin_s
+        self._clock = clock or SystemClock()
+        self._began: float | None = None
+
+    def start(self) -> None:
+        """The stream begins now."""
+        self._began = self._clock()
+
+    def wall_s(self) -> float:
+        """Seconds of the clock since the start; 0 before it."""
+        return 0.0 if self._began is None else self._clock() - self._began
+
+    def now_s(self) -> float:
+        """The second of the stream that it is now."""
+        return self.begin_s + self.wall_s() * (self.speed or 0.0)
+
+    def due_in_s(self, second: float) -> float:
+        """Seconds of the clock until a second of the stream; negative if it is late."""
+        return 0.0 if self.speed is None else (second - self.now_s()) / self.speed
+
+    def wait_for(self, second: float, stop: StopSignal) -> float:
+        """Wait for a second of the stream; how late that is, in stream seconds."""
+        due_in_s = self.due_in_s(second)
+        if due_in_s > 0:
+            self._clock.wait(due_in_s, stop)
+        return max(-due_in_s, 0.0) * (self.speed or 0.0)
+
+    def pause(self, seconds: float, stop: StopSignal) -> None:
+        """Wait for so many seconds of the clock."""
+        self._clock.wait(seconds, stop)
