@@ -59,8 +59,8 @@ def one_segment(sums, begin, segment, clock):
 
 @njit(cache=True)
 def in_seconds(minutes):
-    """Minutes as whole seconds."""
-    return np.int64(np.floor(60.0 * minutes + 0.5))
+    """Minutes as whole seconds; half a second goes up, also where the sum is a little below it."""
+    return np.int64(np.floor(60.0 * minutes + 0.5 + EXACT))
 
 
 @njit(cache=True)
@@ -70,12 +70,11 @@ def travel(sums, sinit, send, dow, tod):
     step = 1 if d == 0 else -1
     flat = sums.reshape(-1)
     begin = first_minute(dow, d)
-    clock = np.float64(tod)
-    tolls = 0
+    taken, tolls = 0.0, 0
     segment = sinit
     while segment != send:
-        minutes, toll = one_segment(flat, begin, segment, clock)
-        clock += minutes
+        minutes, toll = one_segment(flat, begin, segment, tod + taken)
+        taken += minutes
         tolls += toll
         segment += step
-    return in_seconds(clock - tod), tolls
+    return in_seconds(taken), tolls

@@ -124,7 +124,7 @@ class HistoryStore:
     def travel_time(self, xway: int, sinit: int, send: int, dow: int, tod: int) -> tuple[int, int]:
         """Seconds and tolls from `sinit` to `send` (docs/linear-road-rules.md, section 3.3)."""
         history = self.expressway(xway)
-        if history is None:
-            return -1, -1
+        if history is None:  # no day is known of it, although there is a history
+            return 3600 * abs(send - sinit), 0
         seconds, tolls = travel(history.segment_sums, sinit, send, dow, tod)
         return int(seconds), int(tolls)

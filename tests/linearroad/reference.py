@@ -6,6 +6,7 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 MASK = 2**64 - 1
@@ -90,17 +91,16 @@ def travel_time(
     `days` maps (dir, minute, seg) to the (Lav, Cnt) of the days with that DOW.
     """
     direction = 0 if sinit <= send else 1
-    y, toll = float(tod), 0
+    y, toll = Fraction(tod), 0
     for seg in range(sinit, send, 1 if direction == 0 else -1):
-        minute = (math.floor(y + 1e-9) - 1) % 1440 + 1
+        minute = (math.floor(y) - 1) % 1440 + 1
         found = days.get((direction, minute, seg), [])
-        lav = sum(lav for lav, _ in found) / len(found) if found else 0.0
-        cnt = sum(cnt for _, cnt in found) / len(found) if found else 0.0
-        y += 60 / max(lav, 1.0)
-        n = math.floor(cnt + 1e-9)
-        if math.floor(lav + 1e-9) < 40 and n > 50:
-            toll += 2 * (n - 50) ** 2
-    return math.floor(60 * (y - tod) + 0.5), toll
+        lav = Fraction(sum(lav for lav, _ in found), len(found) or 1)
+        cnt = Fraction(sum(cnt for _, cnt in found), len(found) or 1)
+        y += 60 / max(lav, Fraction(1))
+        if math.floor(lav) < 40 and math.floor(cnt) > 50:
+            toll += 2 * (math.floor(cnt) - 50) ** 2
+    return math.floor(60 * (y - tod) + Fraction(1, 2)), toll
 
 
 def as_rows(table: Any) -> list[dict[str, int]]:

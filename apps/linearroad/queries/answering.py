@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 import xstream as xs
 from linearroad.queries.comparing import Digests
 from linearroad.queries.delays import TYPES, Delays
-from linearroad.queries.feeding import Clock
-from linearroad.queries.network import Network
-from linearroad.queries.operators.answers import answers, as_scheduled
+from linearroad.queries.layout import KINDS, TRAVEL_TIME
+from linearroad.queries.schedule import Schedule
 from linearroad.queries.writing import AnswerWriter
 
-__all__ = ["AnswerSink", "RunResult", "join_answers"]
+__all__ = ["AnswerSink", "RunResult"]
 
 BATCH = 1 << 17  # answers that are written at once, at full speed
 
@@ -75,55 +74,44 @@ class RunResult:
 class AnswerSink:
     """Takes the answers to the writer and keeps the figures of the run."""
 
-    def __init__(self, writer: AnswerWriter, clock: Clock) -> None:
-        self.writer, self.clock = writer, clock
+    def __init__(self, writer: AnswerWriter, schedule: Schedule) -> None:
+        self.writer, self.schedule = writer, schedule
         self.result = RunResult()
         self.delays = Delays()
         self._telling = threading.Lock()
-        self._whole_s = -1  # up to this second, all answers have been written
 
-    def end(self, columns: xs.Stream) -> None:
-        """Answers to the writer: every second's when it is paced, many seconds' at full speed."""
-        if self.clock.speed is not None:
-            columns.sink(self.take, name="output")
-            return
-        names = [field.name for field in columns.schema]
-        batches = [columns.select(name).rewindow(BATCH, flush=True) for name in names]
-        batches[0].zip(*batches[1:], name="batch").sink(self.take, name="output")
+    @property
+    def at_least(self) -> int:
+        """Rows that are written at once: a second's when it is paced, many seconds' otherwise."""
+        return 1 if self.schedule.is_paced else BATCH
 
-    def take(self, *columns: xs.SigSeg) -> None:
-        """A batch of answers."""
-        kind, times, emit, who, value, amount = (np.asarray(column) for column in columns)
-        if not len(kind):
-            return
+    def take(self, upto: int, *columns: xs.SigSeg) -> None:
+        """A batch of answers: all there are up to a second, behind the last batch."""
+        kind, times, who, value, amount = (np.asarray(column) for column in columns)
+        emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
+        if not self.schedule.is_paced:
+            np.multiply(times, 1000, out=emit)
         self.writer.write(kind, times, emit, who, value, amount)
-        counts = np.bincount(kind, minlength=5)
+        counts = np.bincount(kind, minlength=KINDS)
         for name, count in zip(TYPES, counts, strict=True):
             self.result.answers[name] += int(count)
-        if counts[4]:
-            self.result.unanswerable += int((value[kind == 4] == -1).sum())
-        self.result.stream_seconds = int(times[-1])
-        # At full speed the rest of the last second is in the next batch.
-        self._whole_s = int(times[-1]) - (self.clock.speed is None)
-        if self.clock.speed is not None:
+        if counts[TRAVEL_TIME]:
+            self.result.unanswerable += int((value[kind == TRAVEL_TIME] == -1).sum())
+        self.result.stream_seconds = upto
+        if self.schedule.is_paced:
             seconds = times.astype(np.int64)
-            for number in range(len(TYPES)):
+            for number in range(KINDS):
                 here = kind == number
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
-    def end_run(self, cut: bool) -> None:
-        """No more answers come; `cut`: the engine was ended with answers on their way."""
-        if cut:
-            self.result.stream_seconds = self._whole_s
-
     def take_told(self, second: int, told: NDArray[np.int64]) -> None:
         """So many answers of each kind up to a second, which are not kept; from any thread."""
-        delay_ms = self.clock.emit_ms(second) - 1000 * second
+        delay_ms = self.schedule.emit_ms(second) - 1000 * second
         with self._telling:
             self.result.stream_seconds = max(self.result.stream_seconds, second)
             for name, count in zip(TYPES, told.tolist(), strict=True):
                 self.result.answers[name] += count
-        if self.clock.speed is not None:
+        if self.schedule.is_paced:
             for kind, count in enumerate(told.tolist()):
                 self.delays.note_many(kind, second, delay_ms, count)
 
@@ -131,20 +119,3 @@ class AnswerSink:
         """Everything on disk, and the figures complete."""
         self.writer.close()
         self.result.response_s = self.delays.by_type()
-
-
-def join_answers(network: Network, clock: Clock) -> xs.Stream:
-    """All answers of a second in one table, with the time when they leave the engine."""
-    notified = network.notifications.select(
-        "time", "toll_vid", "toll_lav", "toll", "alert_vid", "alert_seg", name="answers to reports"
-    )
-    balances = network.balances.select("qid", "balance", name="balances")
-    spent = network.expenditures.select("qid", "balance", name="expenditures")
-    travels = network.travel_times.select("qid", "seconds", "toll", name="travel times")
-    time = network.balances.select("time")
-    if clock.speed is None:
-        left = time.map(as_scheduled, name="emit")
-    else:
-        left = time.map(clock.emit_ms, out=int, name="emit")
-    second = notified.zip(balances, spent, travels, left, name="answers of a second")
-    return second.iterate(answers, name="answers")

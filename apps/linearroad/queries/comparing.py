@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.files import whole
-from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS
+from linearroad.queries.layout import KINDS
+from linearroad.queries.operators.digests import DIGEST_WIDTH
 from xstream.errors import InputError
 
 __all__ = ["Difference", "Digests", "differences", "read_digests", "unshifted", "write_digests"]

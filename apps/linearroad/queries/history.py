@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearroad.queries.operators.requests import SUM_TABLE, TOLL_TABLE
 from linearroad.store import ExpresswayHistory
 
 __all__ = ["History"]
@@ -59,24 +60,15 @@ class History:
             {xway + xway_by: vid_by for xway in self.tolls},
         )
 
-    def expenditure_tables(self) -> tuple[NDArray[Any], ...]:
-        """Expressways, where their VIDs and tolls lie, and what is taken off VIDs."""
-        xways = sorted(self.tolls)
-        vids = [self.tolls[xway][0] for xway in xways]
-        tolls = [self.tolls[xway][1] for xway in xways]
-        return (
-            np.array(xways, np.int64),
-            np.array([array.ctypes.data for array in vids], np.int64),
-            np.array([len(array) for array in vids], np.int64),
-            np.array([array.ctypes.data for array in tolls], np.int64),
-            np.array([self.vids_by.get(xway, 0) for xway in xways], np.int64),
-        )
+    def toll_tables(self) -> NDArray[Any]:
+        """Where the tolls of each expressway lie (`TOLL_TABLE`), in ascending order."""
+        rows = [
+            (xway, vids.ctypes.data, len(vids), tolls.ctypes.data, self.vids_by.get(xway, 0))
+            for xway, (vids, tolls) in sorted(self.tolls.items())
+        ]
+        return np.array(rows, TOLL_TABLE)
 
-    def travel_tables(self) -> tuple[Any, ...]:
-        """Whether there is any, expressways, and where their sums lie."""
-        xways = sorted(self.sums)
-        return (
-            int(self.knows_segments),
-            np.array(xways, np.int64),
-            np.array([self.sums[xway].ctypes.data for xway in xways], np.int64),
-        )
+    def sum_tables(self) -> NDArray[Any]:
+        """Where the sums of each expressway lie (`SUM_TABLE`), in ascending order."""
+        rows = [(xway, sums.ctypes.data) for xway, sums in sorted(self.sums.items())]
+        return np.array(rows, SUM_TABLE)

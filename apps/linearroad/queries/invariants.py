@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linearroad.queries.layout import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS
 from linearroad.queries.operators.accidents import ENTRIES, LAST_SECOND, NOWHERE, PAIRS, accidents
-from linearroad.queries.operators.accounts import accounts_of_files
+from linearroad.queries.operators.accounts import accounts
 from linearroad.queries.operators.batches import PERIOD, RING, ROAD_KEYS
 from linearroad.queries.operators.ledger import PAGE
 from linearroad.queries.operators.ontheroad import PHASES
@@ -222,8 +222,9 @@ def _most_segments(limits: Limits) -> int:
 
 def _check_accounts(arrays: Arrays, limits: Limits) -> None:
     _equally_long(arrays, "pages", length=1)
-    _equally_long(arrays, "count", length=2)
-    _require(not arrays["count"].any(), "charges or requests are not settled")
+    _equally_long(arrays, "progress", length=3)
+    _require(not arrays["progress"][1:].any(), "charges or requests are not settled")
+    _within(arrays["progress"][:1], -1, 60 * limits.minute, "the second")
     pages, entry = int(arrays["pages"][0]), arrays["entry"]
     _power_of_two(len(entry), "entry")
     taken = entry["number"] != -1
@@ -241,7 +242,7 @@ _KERNELS = {
     "accidents": accidents,
     "segment statistics": statistics,
     "tolls": tolls,
-    "accounts": accounts_of_files,
+    "accounts": accounts,
 }
 _CHECKS: dict[str, Callable[[Arrays, Limits], None]] = {
     "vehicles": _check_vehicles,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from linearroad.queries.operators.copies import (
     shifted_accounts,
     shifted_vehicles,
 )
+from linearroad.queries.workers import Worker
 from xstream.errors import InputError
 
 __all__ = ["KeptState", "keep_state", "read_state"]
@@ -45,13 +47,17 @@ _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
 }
 
 
-def keep_state(directory: Path, source: Path, run: xs.Run, expressways: int, minute: int) -> None:
+def keep_state(directory: Path, source: Path, worker: Worker, minute: int) -> None:
     """Write down what the kernels keep at the end of a minute, of a run over generated traffic."""
+    run = worker.done
+    assert run is not None
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / META).unlink(missing_ok=True)
         remove_temporaries(directory)
-        files = [_write(directory, name, run.state(name)) for name in _names(expressways)]
+        files = [
+            _write(directory, name, run.state(stream)) for name, _, stream in kernels_of(worker)
+        ]
         meta = {"version": VERSION, "minute": minute, "traffic": _traffic(source), "files": files}
         write_json(directory / META, meta)
     except OSError as error:
@@ -96,34 +102,45 @@ def _traffic(source: Path) -> dict[str, Any]:
     return {"parameters": manifest["parameters"], "totals": manifest["totals"]}
 
 
-class KeptState(Mapping[str, xs.KernelState]):
-    """What each kernel of some copies begins with, worked out when it is asked for."""
-
-    def __init__(self, minute: int, expressways: int, originals: dict[str, Arrays]) -> None:
-        self.minute, self._base, self._originals = minute, expressways, originals
-        self._names: dict[str, tuple[str, Copy]] = {}
-
-    def of_copies(self, copies: list[Copy]) -> KeptState:
-        """The state for the engine that works on these copies; what was read is shared."""
-        found = KeptState(self.minute, self._base, self._originals)
-        for copy in copies:
-            found._names[f"{ACCOUNTS} {copy.xway_by}"] = f"{ACCOUNTS} 0", copy
+def kernels_of(worker: Worker) -> Iterator[tuple[str, Copy, xs.Stream]]:
+    """The kernels that keep something: their originals' names, and which copies they are of."""
+    for c, copy in enumerate(worker.copies):
+        for feed, parts in zip(worker.feeds, worker.parts, strict=True):
             for kernel in BY_EXPRESSWAY:
-                for xway in range(self._base):
-                    found._names[f"{kernel} {copy.xway_by + xway}"] = f"{kernel} {xway}", copy
-        return found
+                yield f"{kernel} {feed.number}", copy, parts[c].kept[kernel]
+        yield f"{ACCOUNTS} 0", copy, worker.accounts[c]
 
-    def __getitem__(self, name: str) -> xs.KernelState:
-        original, copy = self._names[name]
-        arrays = self._originals[original]
-        shifted = _SHIFTED.get(original.rpartition(" ")[0])
+
+class InitialState(Mapping[xs.Stream, xs.KernelState]):
+    """What each kernel of an engine begins with, worked out when it is asked for."""
+
+    def __init__(self, worker: Worker, originals: dict[str, Arrays]) -> None:
+        self._originals = originals
+        self._kernels = {stream: (name, copy) for name, copy, stream in kernels_of(worker)}
+
+    def __getitem__(self, stream: xs.Stream) -> xs.KernelState:
+        name, copy = self._kernels[stream]
+        shifted = _SHIFTED.get(name.rpartition(" ")[0])
+        arrays = self._originals[name]
         return shifted(arrays, copy.vid_by, copy.xway_by) if shifted else arrays
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+    def __iter__(self) -> Iterator[xs.Stream]:
+        return iter(self._kernels)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._kernels)
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """The state at the end of a minute, by kernel and expressway."""
+
+    minute: int
+    originals: dict[str, Arrays]
+
+    def of(self, worker: Worker) -> InitialState:
+        """What the kernels of an engine begin with; what was read is shared."""
+        return InitialState(worker, self.originals)
 
 
 def read_state(directory: Path, source: Path) -> KeptState:
@@ -143,7 +160,7 @@ def read_state(directory: Path, source: Path) -> KeptState:
         raise InputError(f"{directory / META}: minute is 0 to {last:,}, not {minute!r}")
     expressways = int(traffic["parameters"]["expressways"])
     limits = Limits(minute, int(traffic["totals"]["vehicles"]), expressways)
-    return KeptState(minute, expressways, _originals(directory, meta, limits))
+    return KeptState(minute, _originals(directory, meta, limits))
 
 
 def _originals(directory: Path, meta: Entry, limits: Limits) -> dict[str, Arrays]:

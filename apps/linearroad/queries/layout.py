@@ -7,6 +7,8 @@ in the order in which they first appear. A *place* is a position in a lane, pack
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import xstream as xs
@@ -30,9 +32,31 @@ INPUT_COLUMNS = (
     "dow", "tod", "day",
 )  # fmt: skip
 
-#: A request as it travels: so many int32 a row.
-REQUEST_FIELDS = ("type", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day")
-REQUEST_WIDTH = len(REQUEST_FIELDS)
+#: Types of requests, as the input numbers them.
+ASKS_BALANCE, ASKS_EXPENDITURE, ASKS_TRAVEL_TIME = 2, 3, 4
+#: Kinds of answers, as the output numbers them.
+TOLL, ALERT, BALANCE, EXPENDITURE, TRAVEL_TIME = range(5)
+KINDS = 5
+
+#: Rows of columns that have more than one field.
+REQUEST = np.dtype(
+    [(name, "i4") for name in ("type", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day")]
+)
+#: Where a row that is refused comes from, and why (`REASONS`).
+REJECT = np.dtype([("origin", "i8"), ("reason", "i8")])
+#: What a report means: where its trip's last report was kept (`vehicles`), what it does (`flags`,
+#: with the lane in the upper bits), whether it is the first of its vehicle and minute from the
+#: segment (`fresh`), and what it adds to the vehicle's average there (`gain`).
+REPORT = np.dtype(
+    [("vid", "i4"), ("key", "i4"), ("link", "i4"), ("flags", "i2"), ("fresh", "i2"), ("gain", "f8")]
+)
+#: A vehicle stands at a place until some second.
+STOP = np.dtype([("place", "i8"), ("vid", "i8"), ("until", "i8")])
+#: A segment and a minute in which an accident was there.
+MARK = np.dtype([("key", "i8"), ("minute", "i8")])
+#: What is known of a segment at the start of a minute.
+SEGMENT = np.dtype([("lav", "i4"), ("cars", "i4")])
+LANE_SHIFT = 4  # of the lane in `flags`
 
 SEGMENTS = 100  # a direction
 FEET_A_SEGMENT = 5280
@@ -47,6 +71,18 @@ BY_TRIP = -1
 NO_MINUTE = -(2**40)
 
 
-def column(dtype: str) -> xs.Out:
+def column(dtype: str | np.dtype[Any]) -> xs.Out:
     """A column of a second: rows by index, always counted from 0."""
     return xs.Out(np.dtype(dtype), start="given")
+
+
+#: The answers to one second's rows: kind, VID or QID, LAV or accident segment or travel time, toll
+#: or balance. `last`: no other second of the rows that were read will follow.
+ANSWERS = {
+    "time": int,
+    "last": bool,
+    "kind": column("int8"),
+    "who": column("int32"),
+    "value": column("int32"),
+    "amount": column("int64"),
+}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
-from linearroad.queries.operators.batches import PERIOD, REPORT
+from linearroad.queries.operators.batches import KEPT_REPORT, PERIOD
 from linearroad.queries.operators.ledger import ENTRY, PAGE
 from xstream.errors import InputError
 
@@ -23,7 +23,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 #: in arrays with up to a sixteenth of room to spare), its place in the road's table (76 to 85 %
 #: full), and, spread over all, what the cars that stand and the sums of the minute take.
 KEPT = 8 / 7
-REPORT_BYTES = REPORT.itemsize * KEPT
+REPORT_BYTES = KEPT_REPORT.itemsize * KEPT
 QUOTED_BYTES = 4 * KEPT
 ROAD_BYTES = 8 / 0.8
 STANDING_BYTES = 4.0

@@ -1,161 +1,117 @@
-"""The query network: operators connected, for one shard of expressways and one rule set."""
+"""The query: parts that answer for some expressways each, and accounts for groups of them.
+
+A *part* is worked on apart from all others: everything about the expressways of one file, or of a
+copy of it, but the balances. Vehicles may drive on several expressways of a *group*, so that a
+group's accounts get the charges and requests of all of its parts. Parts and accounts emit the same
+table of answers (`layout.ANSWERS`), one tuple a second; whoever writes or digests answers connects
+a sink to those tables.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import xstream as xs
+from linearroad.queries.copying import ORIGINAL, Copy
 from linearroad.queries.history import History
-from linearroad.queries.operators.accidents import accidents
+from linearroad.queries.layout import ANSWERS
 from linearroad.queries.operators.accounts import accounts
-from linearroad.queries.operators.batches import PERIOD
-from linearroad.queries.operators.brandeis import later_charges, visits
 from linearroad.queries.operators.check import check
 from linearroad.queries.operators.copies import shift
-from linearroad.queries.operators.requests import expenditure, travel_time
-from linearroad.queries.operators.statistics import statistics
-from linearroad.queries.operators.tolls import tolls
-from linearroad.queries.operators.vehicles import vehicles
-from linearroad.queries.operators.walmart import accidents_walmart, vehicles_walmart
+from linearroad.queries.operators.requests import answer_requests
+from linearroad.queries.rules import Paper
 
-__all__ = [
-    "RAW",
-    "RULES",
-    "Network",
-    "Shard",
-    "build",
-    "build_shard",
-    "copy_of",
-    "decode",
-    "look_up",
-]
+__all__ = ["Network", "Part", "Stages"]
 
-#: The raw rows: fifteen columns one after another (`INPUT_COLUMNS`), where each row comes from, and
-#: whether the last second is whole.
-RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "whole": bool})
+#: Operators by the stage of the query that they belong to, as the streams that come from them.
+Stages = dict[str, list[xs.Stream]]
 
 
 @dataclass(frozen=True)
-class Shard:
-    """What is worked out for some expressways apart from all others: everything but accounts."""
+class Part:
+    """What is worked out for one copy of a file."""
 
-    requests: xs.Stream
-    notifications: xs.Stream
-    charges: xs.Stream
-    rejects: xs.Stream
+    #: As the expressway that it would be.
+    number: int
+    #: Notifications and alerts, and answers from history.
+    tables: tuple[xs.Stream, xs.Stream]
+    #: What the accounts need.
+    money: xs.Stream
+    #: The reports, with those that are rejected.
+    reports: xs.Stream
+    #: The kernels that keep something, by name.
+    kept: dict[str, xs.Stream]
 
 
 @dataclass(frozen=True)
 class Network:
-    """The streams that a driver ends in sinks."""
+    """Declares the operators of a query, by the rules of one rule set."""
 
-    notifications: xs.Stream
-    balances: xs.Stream
-    expenditures: xs.Stream
-    travel_times: xs.Stream
-    rejects: tuple[xs.Stream, ...]
+    query: xs.Query
+    rules: Paper
+    stages: Stages = field(default_factory=lambda: defaultdict(list))
+    _noted: set[int] = field(default_factory=set)
 
+    def _at(self, stage: str, *streams: xs.Stream) -> xs.Stream:
+        """Note that streams come from operators of a stage; returns the last one.
 
-@dataclass(frozen=True)
-class Rules:
-    """What the rule sets differ in (docs/linear-road-rules.md, section 2.1)."""
+        Where a rule set has no operator for something, it passes on what another stage has noted.
+        """
+        for stream in streams:
+            if stream.node not in self._noted:
+                self._noted.add(stream.node)
+                self.stages[stage].append(stream)
+        return streams[-1]
 
-    by_report: int
-    lav_without_report: int
-    lav_rounding: float
+    def seconds(self, rows: xs.Stream, name: str = "") -> xs.Stream:
+        """Whole seconds of checked rows. `name` ends the names of the operators."""
+        self._at("reading", rows)
+        return self._at("decode", rows.iterate(check, name=f"check{name}"))
 
-
-RULES = {
-    "paper": Rules(by_report=0, lav_without_report=-1, lav_rounding=0.0),
-    "brandeis": Rules(by_report=0, lav_without_report=-1, lav_rounding=0.0),
-    "walmart": Rules(by_report=1, lav_without_report=0, lav_rounding=0.5),
-}
-
-
-def build(rows: xs.Stream, history: History, rules: str = "paper") -> Network:
-    """The network behind a stream of raw rows (`RAW`), for one rule set."""
-    seconds = decode(rows)
-    shard = build_shard(seconds, rules)
-    asked = shard.requests.select("time", "request", name="requests for accounts")
-    charged = asked.zip(shard.charges, name="requests and charges")
-    balances = charged.iterate(accounts, name="accounts")
-    looked_up = look_up(shard.requests, history)
-    rejects = (seconds.select("reject"), shard.rejects)
-    return Network(shard.notifications, balances, *looked_up, rejects)
-
-
-def decode(rows: xs.Stream, part: str = "") -> xs.Stream:
-    """Whole seconds of checked rows. `part` ends the names, where a query has several parts."""
-    return rows.iterate(check, name=f"check{part}")
-
-
-def copy_of(
-    seconds: xs.Stream, vid_by: int, xway_by: int, qid_by: int, part: str = ""
-) -> xs.Stream:
-    """The same seconds on expressways of their own; what is not shifted is shared."""
-    changing = seconds.select("vid", "xway", "request", name=f"to be shifted{part}")
-    shifted = changing.iterate(shift, vid_by, xway_by, qid_by, name=f"shifted{part}")
-    both = shifted.zip(seconds, name=f"copy{part}")
-    return both.select(*(field.name for field in seconds.schema), name=f"seconds{part}")
-
-
-def build_shard(seconds: xs.Stream, rules: str, part: str = "") -> Shard:
-    """Up to the tolls: what expressways can be worked on apart for."""
-    reports, marks = _vehicles_and_accidents(seconds, rules, part)
-    notified, charges = _tolls(reports, marks, rules, part)
-    return Shard(
-        seconds.select("time", "request", "last", name=f"requests{part}"),
-        notified,
-        charges,
-        reports.select("reject", "implausible"),
-    )
-
-
-def look_up(requests: xs.Stream, history: History, part: str = "") -> tuple[xs.Stream, xs.Stream]:
-    """Answers from history: daily expenditures and travel times."""
-    asked = requests.select("time", "request", name=f"requests for history{part}")
-    return (
-        asked.iterate(expenditure, *history.expenditure_tables(), name=f"daily expenditure{part}"),
-        asked.iterate(travel_time, *history.travel_tables(), name=f"travel time{part}"),
-    )
-
-
-def _vehicles_and_accidents(
-    seconds: xs.Stream, rules: str, part: str
-) -> tuple[xs.Stream, xs.Stream]:
-    """What every report means, and the accident minutes that follow."""
-    if rules == "walmart":
-        reports = seconds.iterate(vehicles_walmart, name=f"vehicles{part}")
-        return reports, reports.iterate(accidents_walmart, name=f"accidents{part}")
-    standing = rules == "brandeis"
-    # There a report still counts 30 s later, so the stop lasts one second more.
-    reports = seconds.iterate(
-        vehicles, int(standing), PERIOD + int(standing), name=f"vehicles{part}"
-    )
-    return reports, reports.iterate(accidents, int(not standing), name=f"accidents{part}")
-
-
-def _tolls(
-    reports: xs.Stream, marks: xs.Stream, rules: str, part: str
-) -> tuple[xs.Stream, xs.Stream]:
-    """Notifications and alerts, and the charges."""
-    rule = RULES[rules]
-    segments = reports.iterate(
-        statistics, rule.by_report, rule.lav_without_report, rule.lav_rounding,
-        name=f"segment statistics{part}",
-    )  # fmt: skip
-    flagged = reports
-    if rules == "brandeis":
-        visited = reports.zip(
-            reports.iterate(visits, name=f"first visits{part}"), name=f"visited{part}"
+    def copied(self, seconds: xs.Stream, copy: Copy, name: str = "") -> xs.Stream:
+        """The same seconds on expressways of their own; what is not shifted is shared."""
+        if copy == ORIGINAL:
+            return seconds
+        shifted = seconds.iterate(
+            shift, copy.vid_by, copy.xway_by, copy.qid_by, name=f"shifted{name}"
         )
-        order = ["value" if field.name == "flags" else field.name for field in reports.schema]
-        flagged = visited.select(*order, name=f"triggers{part}")
-    second = flagged.zip(segments, marks, name=f"second{part}")
-    notified = second.iterate(tolls, rule.lav_without_report, name=f"tolls{part}")
-    if rules == "brandeis":
-        quotes = notified.select("time", "toll_vid", "toll", name=f"quotes{part}")
-        return notified, quotes.iterate(later_charges, name=f"charges{part}")
-    return notified, notified.select("charge_vid", "charge", name=f"charges{part}")
+        both = shifted.zip(seconds, name=f"copy{name}")
+        fields = [field.name for field in seconds.schema]
+        return self._at("copies", shifted, both, both.select(*fields, name=f"seconds{name}"))
+
+    def part(self, seconds: xs.Stream, history: History, number: int, name: str = "") -> Part:
+        """Everything about some expressways but the balances."""
+        rules = self.rules
+        reports = self._at("vehicles", rules.reports(seconds, name))
+        segments = self._at("statistics", rules.segments(reports, name))
+        marks = self._at("accidents", rules.marks(reports, name))
+        triggers = self._at("tolls", rules.triggers(reports, name))
+        second = triggers.zip(segments, marks, name=f"second{name}")
+        notified = self._at("tolls", second, rules.notifications(second, name))
+        requested = seconds.iterate(
+            answer_requests, history.toll_tables(), history.sum_tables(),
+            int(history.knows_segments), name=f"requests{name}",
+        )  # fmt: skip
+        answers = notified.select(*ANSWERS, name=f"notifications{name}")
+        asked = seconds.select("request", name=f"balance requests{name}")
+        charged = notified.select(*rules.charged, name=f"charges{name}")
+        money = charged.zip(asked, name=f"money{name}")
+        self._at("queries", requested)
+        self._at("tolls", answers)
+        self._at("accounts", asked, charged, money)
+        kept = {
+            "vehicles": reports,
+            "accidents": marks,
+            "segment statistics": segments,
+            "tolls": notified,
+        }
+        return Part(number, (answers, requested), money, reports, kept)
+
+    def balances(self, money: Sequence[xs.Stream], name: str = "") -> xs.Stream:
+        """The balances of a group of parts, as a table of answers with who asked (`asker`)."""
+        merged = money[0].merge(*money[1:], by="time", tag="part", name=f"money of all{name}")
+        charged = self.rules.charges(merged, name)
+        balances = charged.iterate(accounts, len(money), name=f"accounts{name}")
+        return self._at("accounts", merged, charged, balances)

@@ -20,17 +20,14 @@ from linearroad.manifest import check_sizes, read_manifest
 from linearroad.queries.checksums import has_page_checksums
 from linearroad.queries.layout import INPUT_COLUMNS, LINE_TOO_LONG, REASONS
 from linearroad.queries.operators.check import stream_times
-from linearroad.queries.operators.merge import merge_rows
 from linearroad.queries.operators.text import FIELDS, LONGEST_LINE, parse
 from xstream.errors import InputError
 
 __all__ = [
-    "FILE_SHIFT",
     "Chunk",
     "Reject",
     "RowReader",
     "length_s",
-    "merged",
     "open_input",
     "unverified",
 ]
@@ -39,9 +36,6 @@ ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
 BYTES = 1 << 21
 SHOWN_BYTES = 200  # of a line that is too long
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
-
-
-FILE_SHIFT = 40  # a row's origin: its file above, its line below
 
 
 @dataclass(frozen=True)
@@ -322,60 +316,3 @@ def unverified(readers: list[RowReader]) -> list[Path]:
 
 def _reader(path: Path) -> RowReader:
     return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)
-
-
-def merged(readers: list[RowReader], begin_s: int = 0) -> Iterator[Chunk]:
-    """All rows in the order of Time; within a second in the order of the files."""
-    if len(readers) == 1:
-        yield from readers[0].chunks(begin_s)
-        return
-    sources = [_File(number, reader) for number, reader in enumerate(readers)]
-    clock = 0
-    while True:
-        for source in sources:
-            source.refill()
-        if all(source.ended for source in sources):
-            return
-        columns, origins = np.empty((FIELDS, ROWS), np.int32), np.empty(ROWS, np.int64)
-        positions = np.array([source.position for source in sources], np.int64)
-        copied = merge_rows(
-            np.array([source.columns.ctypes.data for source in sources], np.int64),
-            np.array([source.times.ctypes.data for source in sources], np.int64),
-            np.array([len(source.origins) for source in sources], np.int64),
-            positions,
-            np.array([source.ended for source in sources]),
-            np.array([source.origins.ctypes.data for source in sources], np.int64),
-            columns,
-            origins,
-        )
-        for source, position in zip(sources, positions, strict=True):
-            source.position = int(position)
-        if copied:
-            chunk = _chunk(tuple(columns[:, :copied]), origins[:copied], clock)
-            clock = int(chunk.times[-1])
-            yield chunk
-
-
-class _File:
-    """The rows of one file that are next to be merged."""
-
-    def __init__(self, number: int, reader: RowReader) -> None:
-        self.number = number
-        self.chunks = reader.chunks()
-        self.columns = np.empty((FIELDS, 0), np.int32)
-        self.times = np.empty(0, np.int64)
-        self.origins = np.empty(0, np.int64)
-        self.position = 0
-        self.ended = False
-
-    def refill(self) -> None:
-        """The next chunk once the last one is used up."""
-        while not self.ended and self.position == len(self.origins):
-            chunk = next(self.chunks, None)
-            if chunk is None:
-                self.ended = True
-                return
-            self.columns = np.array(chunk.columns)
-            self.times = chunk.times
-            self.origins = chunk.origins + (self.number << FILE_SHIFT)
-            self.position = 0

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import xstream as xs
 from linearroad.manifest import read_manifest
-from linearroad.queries.answering import AnswerSink, RunResult, join_answers
+from linearroad.queries.answering import AnswerSink, RunResult
 from linearroad.queries.checksums import unverified_sentence
 from linearroad.queries.comparing import differences, write_digests
 from linearroad.queries.copying import ORIGINAL, Copy, copies_of
-from linearroad.queries.digesting import DigestingWorker
-from linearroad.queries.feeding import Backlog, Clock, Convoy, RowFeed
+from linearroad.queries.feed import RAW, Feed
 from linearroad.queries.folder import result_folder
 from linearroad.queries.history import History
 from linearroad.queries.interrupts import interruptible
-from linearroad.queries.keeping import keep_state, read_state
+from linearroad.queries.keeping import KeptState, keep_state, read_state
+from linearroad.queries.layout import KINDS
 from linearroad.queries.memory import check_memory
-from linearroad.queries.network import RAW, RULES, build
-from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS
-from linearroad.queries.reading import RowReader, open_input, unverified
-from linearroad.queries.sharding import BURST, HandingWorker, Worker, settled
+from linearroad.queries.network import Network
+from linearroad.queries.operators.answers import TABLE, batch
+from linearroad.queries.operators.digests import DIGEST_WIDTH
+from linearroad.queries.reading import open_input, unverified
+from linearroad.queries.rules import rules_named
+from linearroad.queries.schedule import FOR_EVER, Schedule
 from linearroad.queries.stages import stage_nanoseconds
 from linearroad.queries.summary import RunOptions, write_summary
 from linearroad.queries.timeline import Timeline, attributed, read_timeline
+from linearroad.queries.workers import HUB_BURST, DigestOutput, Worker, connect_writer
 from linearroad.queries.writing import FORMATS, RejectWriter, answer_writer
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
-LOOK_EVERY_S = 0.05  # at workers that need nothing of this thread
 #: Slower, and a stream takes years; faster, and the time at which answers leave means nothing.
 SLOWEST, FASTEST = 0.001, 1e6
 MOST_MINUTES = 2**31 // 60
@@ -42,19 +45,18 @@ MOST_MINUTES = 2**31 // 60
 
 def plan(rules: str = "paper") -> xs.Query:
     """The query network, for `to_dot`."""
-    _check_rules(rules)
     query = xs.Query("linear road")
-    rows = query.source(xs.io.iterable([], out=RAW), name="rows")
-    network = build(rows, History(), rules)
-    join_answers(network, Clock(None)).count(name="sink")
-    for stream in network.rejects:
-        stream.count()
+    network = Network(query, rules_named(rules))
+    seconds = network.seconds(query.source(xs.io.iterable([], out=RAW), name="rows"))
+    part = network.part(seconds, History(), 0)
+    answers = [
+        table.select(*TABLE) for table in (*part.tables, network.balances([part.money]))
+    ]  # fmt: skip
+    merged = answers[0].merge(*answers[1:], by="time", name="answers by time")
+    merged.iterate(batch, len(answers), 1, name="answers").count(name="sink")
+    for stream in (seconds, part.reports):
+        stream.select("reject").count()
     return query
-
-
-def _check_rules(rules: str) -> None:
-    if rules not in RULES:
-        raise xs.InputError(f"rules are {', '.join(RULES)}, not {rules!r}")
 
 
 def run(
@@ -81,35 +83,24 @@ def run(
         read_manifest(source)  # only generated traffic can be gone on with
     workers = _workers(options, len(copies), files)
     begin_s = 60 * kept.minute if kept is not None else 0
-    clock = Clock(options.speed, begin_s, workers)
+    limit_s = FOR_EVER if options.minutes is None else 60 * options.minutes
+    schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), workers, limit_s)
     try:
         with result_folder(out, source):
             rejects = RejectWriter(out / "rejects.csv", files > 1)
-            with closing(rejects), closing(Timeline(out / "timeline.csv", clock)) as timeline:
-                taker = AnswerSink(answer_writer(out, options.form, options.answers), clock)
+            with closing(rejects), closing(Timeline(out / "timeline.csv", schedule)) as timeline:
+                writer = answer_writer(out, options.form, options.answers)
+                taker = AnswerSink(writer, schedule)
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
+                engines = _divide(source, copies, workers, rejects, schedule, history, options)
                 if options.answers == "digest":
-                    shares = _divide(source, copies, workers, rejects, clock, options)
-                    engines = [
-                        DigestingWorker(
-                            share.feeds, share.copies, history, options, taker.take_told,
-                            None if kept is None else kept.of_copies(share.copies),
-                        )
-                        for share in shares
-                    ]  # fmt: skip
-                    _digest(engines, taker, look)
-                    _keep(source, out, engines, taker.result, options)
-                elif options.rules != "paper" or files == len(copies) == 1:
-                    feed = _feed(open_input(source), rejects, clock, options)
-                    _answer_whole(feed, history, taker, look, options)
+                    _digest(engines, taker, look, kept)
+                    if look.outputs:
+                        _keep(source, out, look.outputs, taker.result, options)
                 else:
-                    shares = _divide(source, copies, workers, rejects, clock, options)
-                    _answer(
-                        [HandingWorker(s.feeds, s.copies, history, options) for s in shares],
-                        taker, look, options,
-                    )  # fmt: skip
+                    _write(engines, taker, look)
             result = taker.result
             _conclude(result, source, out, rejects, options)
             if options.speed is not None:
@@ -152,7 +143,7 @@ def _workers(options: RunOptions, copies: int, files: int) -> int:
 
 
 def _check(options: RunOptions) -> None:
-    _check_rules(options.rules)
+    rules_named(options.rules)
     if options.speed is not None and not SLOWEST <= options.speed <= FASTEST:
         raise xs.InputError(
             f"--speed must be max, or from {SLOWEST} to {FASTEST:,.0f}, not {options.speed:g}"
@@ -163,8 +154,6 @@ def _check(options: RunOptions) -> None:
         )
     if options.workers < 1:
         raise xs.InputError(f"--workers is a positive number, not {options.workers}")
-    if options.workers > 1 and options.rules != "paper":
-        raise xs.InputError(f"rules {options.rules!r} run on one worker")
     if options.answers not in ("write", "digest"):
         raise xs.InputError(f"--answers is write or digest, not {options.answers!r}")
     if options.form not in FORMATS:
@@ -177,43 +166,28 @@ def _check(options: RunOptions) -> None:
         raise xs.InputError("a state is kept and gone on from with --answers digest")
     if options.keep_state and (options.expressways or options.minutes is None):
         raise xs.InputError("a state is kept with --minutes, and without --expressways")
-    if options.expressways is None and options.answers == "write":
-        return
-    if options.rules != "paper" or options.scheduler != "df":
-        raise xs.InputError("copies of expressways and digests need rules paper and scheduler df")
-
-
-@dataclass(frozen=True)
-class _Share:
-    """What one worker works on: some files, and which copies of them."""
-
-    feeds: list[RowFeed]
-    copies: list[Copy]
-
-
-def _feed(
-    readers: list[RowReader], rejects: RejectWriter | None, clock: Clock, options: RunOptions
-) -> RowFeed:
-    manager = xs.memory_manager(options.memory)
-    return RowFeed(readers, rejects, clock, options.minutes, Convoy(clock), Backlog(), manager)
+    if options.rules != "paper" and (options.keep_state or options.from_state):
+        raise xs.InputError("a state is kept of runs by the rules of the paper")
 
 
 def _divide(
-    source: Path, copies: list[Copy], workers: int, rejects: RejectWriter, clock: Clock,
-    options: RunOptions,
-) -> list[_Share]:  # fmt: skip
+    source: Path, copies: list[Copy], workers: int, rejects: RejectWriter, schedule: Schedule,
+    history: History, options: RunOptions,
+) -> list[Worker]:  # fmt: skip
     """Files are dealt out to the workers, or copies of all files."""
-    shares = []
+    engines = []
+    manager = xs.memory_manager(options.memory)
     for number in range(workers):
         own = copies if len(copies) == 1 else copies[number::workers]
         readers = list(enumerate(open_input(source)))
         if len(copies) == 1:
             readers = readers[number::workers]
-        common = (options.minutes, Convoy(clock), Backlog(), xs.memory_manager(options.memory))
+        if options.answers == "digest":  # nothing passes between engines
+            manager = xs.memory_manager(options.memory)
         told = rejects if own[0] == ORIGINAL else None  # once is enough
-        feeds = [RowFeed([reader], told, clock, *common, file) for file, reader in readers]
-        shares.append(_Share(feeds, own))
-    return shares
+        feeds = [Feed(reader, file, schedule, number, told, manager) for file, reader in readers]
+        engines.append(Worker(feeds, own, history, options))
+    return engines
 
 
 class _Look:
@@ -225,119 +199,117 @@ class _Look:
     ) -> None:  # fmt: skip
         self._taker, self._timeline, self._progress = taker, timeline, progress
         self._stop_when_late = stop_when_late
-        self.feeds: list[RowFeed] = []
         self.workers: list[Worker] = []
+        self.outputs: list[DigestOutput] = []
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
-        result = self._taker.result
-        clock = self._taker.clock
-        if clock.stop.at_once:
-            clock.cut.set()
-            for worker in self.workers:
-                worker.stop.set()
+        result, schedule = self._taker.result, self._taker.schedule
+        if schedule.stop.at_once:
+            schedule.cut.set()
         late = self._taker.delays.first_late
         if late is not None:
             result.first_late = late.sentence()
             if self._stop_when_late:
-                clock.stop.set()
-        result.idle_s = min(feed.convoy.idle_s for feed in self.feeds)
-        result.rows = sum(worker.rows for worker in self.workers) or self.feeds[0].rows
-        result.lag_s = max(feed.lag_s for feed in self.feeds)
-        result.worst_lag_s = max(feed.worst_lag_s for feed in self.feeds)
+                schedule.stop.set()
+        feeds = [feed for worker in self.workers for feed in worker.feeds]
+        result.idle_s = min(feed.idle_s for feed in feeds)
+        result.rows = sum(worker.rows for worker in self.workers)
+        result.lag_s = max(feed.lag_s for feed in feeds)
+        result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
         self._timeline.note(result, last)
         if self._progress is not None:
             self._progress(result)
 
 
-def _answer_whole(
-    feed: RowFeed, history: History, taker: AnswerSink, look: _Look, options: RunOptions
-) -> None:
-    """The whole query in one engine."""
-    query = xs.Query("linear road")
-    rows = query.source(xs.io.iterable(feed.tuples, out=RAW), name="rows")
-    network = build(rows, history, options.rules)
-    feed.end_rejects_in_sinks(network.rejects)
-    taker.end(join_answers(network, taker.clock))
-    look.feeds = [feed]
-    with _running([], taker, look):
-        done = query.run(
-            options.scheduler, feed.manager, BURST, progress=look, stop=taker.clock.cut
-        )
-        taker.end_run(cut=done.stopped)
-    # Second reports are rejected before.
-    taker.result.reports = done.stats["segment statistics"].samples
+def _write(workers: list[Worker], taker: AnswerSink, look: _Look) -> None:
+    """All answers to the writer, in the order of time."""
+    hub = connect_writer(workers, taker.take, taker.at_least)
+    _execute(workers, None if len(workers) == 1 else hub, taker, look)
 
 
-def _answer(
-    workers: list[HandingWorker], taker: AnswerSink, look: _Look, options: RunOptions
-) -> None:
-    """A part of the query for each file; what all of them hand over is put together."""
-    query = xs.Query("linear road")
-    taker.end(settled(query, workers, taker.clock))
-    with _running(workers, taker, look):
-        done = query.run(
-            options.scheduler, options.memory, BURST, progress=look, stop=taker.clock.cut
-        )
-        taker.end_run(cut=done.stopped)
-
-
-def _digest(workers: list[DigestingWorker], taker: AnswerSink, look: _Look) -> None:
-    """Every worker by itself; this thread only watches."""
-    with _running(workers, taker, look):
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(LOOK_EVERY_S)
-                look()
-        for worker in workers:
-            if worker.error is not None:
-                raise worker.error
-    runs = [worker.done for worker in workers if worker.done is not None]
+def _digest(
+    workers: list[Worker], taker: AnswerSink, look: _Look, kept: KeptState | None
+) -> None:  # fmt: skip
+    """Every worker by itself."""
+    look.outputs = [DigestOutput(worker, taker.take_told) for worker in workers]
+    _execute(workers, None, taker, look, kept.of if kept is not None else None)
+    runs = [(w.done, w.network.stages) for w in workers if w.done is not None]
     taker.result.stage_ns = stage_nanoseconds(runs, taker.result.reports)
-    taker.result.unanswerable = sum(worker.unanswerable for worker in workers)
+    taker.result.unanswerable = sum(output.unanswerable for output in look.outputs)
 
 
-@contextmanager
-def _running(workers: Sequence[Worker], taker: AnswerSink, look: _Look) -> Iterator[None]:
-    """Workers start, whatever else runs inside, and all has ended in the end."""
-    result = taker.result
-    look.workers = list(workers)
-    look.feeds = look.feeds or [feed for worker in workers for feed in worker.feeds]
+#: What the kernels of a worker begin with.
+_State = Callable[[Worker], Any]
+
+
+def _execute(
+    workers: list[Worker], hub: Network | None, taker: AnswerSink, look: _Look,
+    state: _State | None = None,
+) -> None:  # fmt: skip
+    """Run the workers, and a hub beside them, to their end; everything is written then."""
+    result, schedule = taker.result, taker.schedule
+    look.workers = workers
     gc.collect()
     gc.freeze()  # what was loaded and compiled is not looked through again and again
-    for worker in workers:
-        worker.start()
     try:
-        with interruptible(taker.clock.stop):
-            yield
-        result.interrupted = taker.clock.stop.is_set()
-        result.interrupted_by_user = taker.clock.stop.by_user
+        with interruptible(schedule.stop):
+            if len(workers) == 1:
+                workers[0].job(schedule.cut, state, look)
+            else:
+                _run_together(workers, hub, schedule, look, state)
+        result.interrupted = schedule.stop.is_set()
+        result.interrupted_by_user = schedule.stop.by_user
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
             raise error.__cause__ from None
         raise
     finally:
-        taker.clock.give_up()
-        for worker in workers:
-            worker.stop.set()
-            worker.join()
+        schedule.give_up()
         taker.close()
-        result.wall_seconds = taker.clock.wall_seconds()
+        result.wall_seconds = schedule.time.wall_s()
         gc.unfreeze()
     look(last=True)
-    result.reports = sum(worker.reports for worker in workers)
-    result.implausible_speeds = sum(feed.implausible for feed in look.feeds)
+    result.reports = sum(worker.reports for worker in workers if worker.done is not None)
+    result.implausible_speeds = sum(f.implausible for worker in workers for f in worker.feeds)
     result.requests = sum(list(result.answers.values())[2:])
 
 
+def _run_together(
+    workers: list[Worker], hub: Network | None, schedule: Schedule, look: _Look,
+    state: _State | None,
+) -> None:  # fmt: skip
+    """Every engine in a thread of its own; this one watches."""
+
+    def give_up() -> None:
+        schedule.cut.set()
+        schedule.give_up()
+        for worker in workers:
+            for channel in worker.channels:
+                channel.abandon()
+
+    def run_hub(_: threading.Event) -> xs.Run:
+        assert hub is not None
+        manager = workers[0].feeds[0].manager
+        scheduler = workers[0].options.scheduler
+        return hub.query.run(scheduler, manager, HUB_BURST, stop=schedule.cut)
+
+    def job(worker: Worker) -> xs.Job:
+        return lambda _: worker.job(schedule.cut, state)
+
+    jobs = [*([run_hub] if hub is not None else []), *map(job, workers)]
+    xs.run_together(jobs, look, give_up)
+
+
 def _keep(
-    source: Path, out: Path, workers: list[DigestingWorker], result: RunResult, options: RunOptions
+    source: Path, out: Path, outputs: list[DigestOutput], result: RunResult, options: RunOptions
 ) -> None:
     """The digests, whether copies agree, and the state if wanted."""
+    workers = [output.worker for output in outputs]
     minutes = max(feed.second for worker in workers for feed in worker.feeds) // 60 + 1
     expressways = sum(len(worker.copies) * len(worker.feeds) for worker in workers)
     result.digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
-    for worker in workers:
-        for expressway, digests in worker.digests(minutes):
+    for output in outputs:
+        for expressway, digests in output.digests(minutes):
             result.digests[expressway] = digests
     write_digests(out / "digests.parquet", result.digests)
     if result.interrupted:  # workers have come to different seconds
@@ -347,6 +319,5 @@ def _keep(
     result.copies_differ = wrong
     result.first_differences = [difference.sentence() for difference in first]
     if options.keep_state is not None and options.minutes is not None:
-        assert workers[0].done is not None
         minute = min(options.minutes, minutes)  # the stream may have ended before
-        keep_state(options.keep_state, source, workers[0].done, files, minute)
+        keep_state(options.keep_state, source, workers[0], minute)

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import xstream as xs
+from linearroad.queries.network import Stages
 
 __all__ = ["STAGES", "stage_nanoseconds"]
 
-#: Stages in the order of the query, and the operators (without their numbers) that belong to each.
-#: In a paced run, reading includes waiting for the clock.
-STAGES = {
-    "reading": ("rows",),
-    "decode": ("check",),
-    "copies": ("to be shifted", "shifted", "copy", "seconds"),
-    "vehicles": ("vehicles",),
-    "statistics": ("segment statistics",),
-    "accidents": ("accidents",),
-    "tolls": ("second", "tolls", "charges"),
-    "accounts": (
-        "requests for accounts", "requests and charges", "ticks", "money", "accounts",
-    ),
-    "queries": ("requests", "requests for history", "daily expenditure", "travel time"),
-    "output": (
-        "answers", "last", "answers of a second", "digest", "all copies", "told",
-        "digest of balances", "all copies of balances", "told of balances",
-    ),
-}  # fmt: skip
-_BY_OPERATOR = {name: stage for stage, names in STAGES.items() for name in names}
+#: Stages in the order of the query. In a paced run, reading includes waiting for the clock.
+STAGES = (
+    "reading", "decode", "copies", "vehicles", "statistics", "accidents", "tolls", "accounts",
+    "queries", "output",
+)  # fmt: skip
 OTHER = "other"
 
 
-def stage_nanoseconds(runs: Iterable[xs.Run], reports: int) -> dict[str, float]:
+def stage_nanoseconds(runs: Iterable[tuple[xs.Run, Stages]], reports: int) -> dict[str, float]:
     """Nanoseconds of a core for each report, by stage. The engine times a sample of its tuples."""
     spent = dict.fromkeys([*STAGES, OTHER], 0)
-    for run in runs:
-        for name, stats in run.stats.items():
-            spent[_BY_OPERATOR.get(re.sub(r"[ \d]+$", "", name), OTHER)] += stats.busy_ns
-    return {stage: round(ns / max(reports, 1), 2) for stage, ns in spent.items()}
+    for run, stages in runs:
+        for stage, streams in stages.items():
+            spent[stage] += sum(run.stats_of(stream).busy_ns for stream in streams)
+        spent[OTHER] += sum(stats.busy_ns for stats in run.stats.values())
+    spent[OTHER] -= sum(ns for stage, ns in spent.items() if stage != OTHER)
+    return {stage: round(max(ns, 0) / max(reports, 1), 2) for stage, ns in spent.items()}

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from linearroad.queries.answering import RunResult
-from linearroad.queries.feeding import Clock
 from linearroad.queries.folder import new_file
+from linearroad.queries.schedule import Schedule
 
 __all__ = ["COLUMNS", "Row", "Timeline", "attributed", "read_timeline"]
 
@@ -33,10 +33,10 @@ _IDLE = ("idle", "iowait", "steal", "guest", "guest_nice")  # not busy, or count
 class Timeline:
     """Notes where a run is and what it uses, at most once a second."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, schedule: Schedule) -> None:
         self._file = new_file(path).open("x", buffering=1, newline="\n")
         self._file.write(",".join(COLUMNS) + "\n")
-        self._process, self._clock = psutil.Process(), clock
+        self._process, self._time = psutil.Process(), schedule.time
         self._last = 0.0
         self._before = self._counters()
 
@@ -55,7 +55,7 @@ class Timeline:
 
     def note(self, result: RunResult, last: bool = False) -> None:
         """A line, unless the last one is younger than a second."""
-        now = self._clock.wall_seconds()
+        now = self._time.wall_s()
         if not now and not last:  # everything is still being loaded, and nothing counts
             self._before = self._counters()
         if now - self._last < 1.0 and not last:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from linearroad.manifest import Entry, read_json
 from linearroad.queries.comparing import Digests, read_digests
-from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, add
+from linearroad.queries.layout import KINDS
+from linearroad.queries.operators.digests import DIGEST_WIDTH, add
 from linearroad.rating.steps import Say, call
 from xstream.errors import InputError
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from linearroad._kernels_store import travel
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION, check_parameters, file_entry, read_manifest
 from linearroad.parameters import TrafficParameters
@@ -85,6 +88,17 @@ WRONG = {
     "negative": (saved_as(lambda a: a - 1000), "has negative sums"),
     "text": (lambda path: path.write_text("no array"), "cannot be read"),
 }
+
+
+@pytest.mark.parametrize("segments", [1, 3, 7, 25])
+def test_half_a_second_of_travel_time_goes_up_whenever_the_journey_begins(segments: int) -> None:
+    """At 57.6 mph a segment takes 62.5 s: sums of floats come to a little more or less."""
+    sums = np.zeros((7, 2, 1440, 100, 3), np.int32)
+    sums[..., 0], sums[..., 2] = 576, 10
+    exact = 60 * 60 / Fraction(576, 10) * segments
+    expected = math.floor(exact + Fraction(1, 2))
+    found = {travel(sums, 0, segments, 3, tod)[0] for tod in range(1, 1441)}
+    assert found == {expected}
 
 
 def test_a_whole_store_is_read(root: Path) -> None:

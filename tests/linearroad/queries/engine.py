@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 from linearroad.queries import network
+from linearroad.queries.feed import RAW
 from linearroad.queries.history import History
+from linearroad.queries.layout import (
+    ALERT,
+    ANSWERS,
+    BALANCE,
+    EXPENDITURE,
+    TOLL,
+    TRAVEL_TIME,
+)
+from linearroad.queries.operators.check import stream_times
+from linearroad.queries.rules import rules_named
 
 import xstream as xs
 
@@ -47,40 +58,40 @@ def run_rows(
         for at in range(0, len(table), chunk):
             part = table[at : at + chunk]
             lines = np.arange(at + 1, at + 1 + len(part), dtype=np.int64)
-            rows = xs.SigSeg(part.T.reshape(-1))
-            yield rows, xs.SigSeg(lines), at + chunk >= len(table)
+            last = at + chunk >= len(table)
+            yield xs.SigSeg(part.T.reshape(-1)), xs.SigSeg(lines), _end(table) if last else -1
 
     query = xs.Query("linear road")
-    built = network.build(query.source(xs.io.iterable(chunks, out=network.RAW)), history, rules)
-    sinks = [
-        stream.collect()
-        for stream in (
-            built.notifications, built.balances, built.expenditures, built.travel_times,
-            *built.rejects,
-        )
-    ]  # fmt: skip
+    built = network.Network(query, rules_named(rules))
+    seconds = built.seconds(query.source(xs.io.iterable(chunks, out=RAW)))
+    part = built.part(seconds, history, 0)
+    balances = built.balances([part.money]).select(*ANSWERS)
+    tables = [stream.collect() for stream in (*part.tables, balances)]
+    refused = [seconds.select("reject").collect(), part.reports.select("reject").collect()]
+    implausible = part.reports.select("implausible").collect()
     done = query.run(scheduler, memory)
-    answers: list[tuple[int, ...]] = []
-    for time, vid, lav, toll, alert_vid, alert_seg, _, _ in done[sinks[0]]:
-        answers += _rows((0, vid, time, lav, toll))
-        answers += _rows((1, time, alert_vid, alert_seg))
-    for time, qid, balance in done[sinks[1]]:
-        answers += _rows((2, time, time, qid, balance))
-    for time, qid, spent in done[sinks[2]]:
-        answers += _rows((3, time, qid, spent))
-    for time, qid, seconds, toll in done[sinks[3]]:
-        answers += _rows((4, time, qid, seconds, toll))
-    refused = [np.asarray(seg) for seg in done[sinks[4]]]
-    refused += [np.asarray(seg) for seg, _ in done[sinks[5]]]
-    rejects = [tuple(row) for part in refused for row in part.reshape(-1, 2).tolist()]
-    return sorted(answers), sorted(rejects), sum(n for _, n in done[sinks[5]])
+    answers = [row for sink in tables for second in done[sink] for row in _answers(*second)]
+    rejects = [row for sink in refused for seg in done[sink] for row in np.asarray(seg).tolist()]
+    return sorted(answers), sorted(rejects), sum(done[implausible])
 
 
-def _rows(fields: tuple[Any, ...]) -> list[tuple[int, ...]]:
-    """Columns and constants as rows."""
-    width = max(len(field) for field in fields if isinstance(field, xs.SigSeg))
-    columns = [
-        np.asarray(field).tolist() if isinstance(field, xs.SigSeg) else [int(field)] * width
-        for field in fields
-    ]
-    return list(zip(*columns, strict=True))
+def _end(table: np.ndarray) -> int:
+    """The last second of the stream: the largest Time that a good row has."""
+    columns = tuple(table.T)
+    return int(stream_times(*columns, 0)[-1]) if len(table) else -1
+
+
+def _answers(time: int, _: bool, *columns: xs.SigSeg) -> list[tuple[int, ...]]:
+    """A table of answers as the reference has them."""
+    found = []
+    for kind, who, value, amount in zip(*(np.asarray(c).tolist() for c in columns), strict=True):
+        found.append(
+            {
+                TOLL: (TOLL, who, time, value, amount),
+                ALERT: (ALERT, time, who, value),
+                BALANCE: (BALANCE, time, time, who, amount),
+                EXPENDITURE: (EXPENDITURE, time, who, amount),
+                TRAVEL_TIME: (TRAVEL_TIME, time, who, value, amount),
+            }[kind]
+        )
+    return found

@@ -10,18 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from linearroad.layout import Layout
-from linearroad.queries import memory, sharding
+from linearroad.queries import memory
 from linearroad.queries.comparing import differences, read_digests
+from linearroad.queries.copying import Copy
 from linearroad.queries.delays import TYPES
 from linearroad.queries.history import History
 from linearroad.queries.layout import column
-from linearroad.queries.network import copy_of
-from linearroad.queries.operators.digests import DIGEST_WIDTH, KINDS, weight
+from linearroad.queries.network import Network
 from linearroad.queries.run import RunOptions, RunResult, run
 from linearroad.rating.originals import check_written, digest_of_written
 
 import xstream as xs
 from tests.reference import linearroad as reference
+from tests.reference import linearroad_digests as reference_digests
 from tests.reference.linearroad_strategies import Scenario
 from xstream.errors import InputError
 
@@ -39,19 +40,28 @@ def test_a_digest_is_that_of_the_answers(
     rows, _ = reference.parse(case.text)
     answers = reference.answers(rows, "paper", case.tolls, case.segment_history)
     assert found.digests is not None
-    expected = np.zeros((found.digests.shape[1], KINDS, DIGEST_WIDTH), np.int64)
-    with np.errstate(over="ignore"):
-        for answer in answers:
-            kind = answer[0]
-            time = answer[2] if kind == 0 else answer[1]
-            who = {0: 1, 1: 2, 2: 3, 3: 2, 4: 2}[kind]
-            said = {0: answer[3:], 1: (*answer[3:], 0), 2: (0, answer[-1])}.get(kind)
-            value, amount = said or ((0, answer[-1]) if kind == 3 else answer[3:])
-            w = np.int64(weight.py_func(kind, time, value, np.int64(amount)))
-            expected[time // 60, kind] += [1, w, w * answer[who], w * answer[who] * answer[who]]
-    np.testing.assert_array_equal(found.digests.sum(axis=0), expected.view(np.uint64))
+    expected = np.array(reference_digests.digests(answers, found.digests.shape[1]), np.uint64)
+    np.testing.assert_array_equal(found.digests.sum(axis=0, dtype=np.uint64), expected)
     shape = found.digests.shape[:2]
     np.testing.assert_array_equal(read_digests(tmp_path / "digests.parquet", *shape), found.digests)
+
+
+@pytest.mark.parametrize("rules", ["brandeis", "walmart"])
+@pytest.mark.parametrize("scheduler", ["df", "fifo"])
+def test_every_rule_set_and_scheduler_works_on_copies_and_digests(
+    directory: Path, case: Scenario, history: History, tmp_path: Path, rules: str, scheduler: str
+) -> None:
+    found = digest(
+        directory, tmp_path, history, rules=rules, scheduler=scheduler, expressways=2 * BASE,
+        workers=2,
+    )  # fmt: skip
+    rows, _ = reference.parse(case.text)
+    answers = reference.answers(rows, rules, case.tolls, case.segment_history)
+    assert found.digests is not None
+    assert found.copies_differ == 0
+    expected = np.array(reference_digests.digests(answers, found.digests.shape[1]), np.uint64)
+    originals = found.digests[:BASE].sum(axis=0, dtype=np.uint64)
+    np.testing.assert_array_equal(originals, expected)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -75,7 +85,7 @@ def test_copies_are_answered_as_their_originals_are(
     assert summary["answers_are"] == "digest"
 
 
-@xs.kernel(state=np.zeros(1), out=column("int32"))
+@xs.kernel(state=np.zeros(1), out={"spd": column("int32")})
 def one_faster(spd, state, out):  # type: ignore[no-untyped-def]
     """The first report ever is 1,000 mph faster, so that averages show it."""
     speeds = spd.copy()
@@ -88,18 +98,19 @@ def one_faster(spd, state, out):  # type: ignore[no-untyped-def]
 def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
     directory: Path, history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def copy_with_a_difference(seconds: xs.Stream, *by: int, part: str) -> xs.Stream:
-        made = copy_of(seconds, *by, part)
-        if part != " 7":
+    copied = Network.copied
+
+    def copied_with_a_difference(
+        self: Network, seconds: xs.Stream, copy: Copy, name: str
+    ) -> xs.Stream:
+        made = copied(self, seconds, copy, name)
+        if name != " 7":
             return made
-        changed = made.select("spd").iterate(one_faster).zip(made)
-        order = ["value" if field.name == "spd" else field.name for field in made.schema]
-        return changed.select(*order)
+        changed = made.iterate(one_faster).zip(made)
+        return changed.select(*(field.name for field in made.schema))
 
     alone = digest(directory, tmp_path / "alone", history)
-    monkeypatch.setattr(
-        sharding, "copy_of", lambda s, v, x, q, part: copy_with_a_difference(s, v, x, q, part=part)
-    )
+    monkeypatch.setattr(Network, "copied", copied_with_a_difference)
     many = digest(directory, tmp_path / "many", history, expressways=5 * BASE)
     assert alone.digests is not None
     assert many.digests is not None
@@ -116,8 +127,6 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
         ({"expressways": 5}, "has 2 expressways, so --expressways is a multiple of that, not 5"),
         ({"expressways": 0}, "multiple of that, not 0"),
         ({"expressways": BASE * 2**30}, "there are numbers for 2,147,483,648"),
-        ({"expressways": 4, "rules": "walmart"}, "need rules paper and scheduler df"),
-        ({"answers": "digest", "scheduler": "fifo"}, "need rules paper and scheduler df"),
         ({"answers": "none"}, "--answers is write or digest, not 'none'"),
     ],
 )

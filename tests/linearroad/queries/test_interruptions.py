@@ -11,16 +11,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION
-from linearroad.queries.answering import AnswerSink
-from linearroad.queries.feeding import Clock
 from linearroad.queries.history import History
+from linearroad.queries.layout import column
+from linearroad.queries.operators.answers import batch
 from linearroad.queries.run import RunOptions, run
-from linearroad.queries.writing import NoAnswers
 from linearroad.validation.answers import read_run
 
 import xstream as xs
@@ -120,21 +120,33 @@ def test_an_interrupt_leaves_every_second_whole_that_it_names(
     assert found == [row for row in complete if row[0] <= summary["stream_seconds"]]
 
 
-@pytest.mark.parametrize(("speed", "whole_s"), [(None, 8), (60.0, 9)], ids=["max", "paced"])
-def test_an_engine_that_was_cut_short_names_the_last_second_that_is_whole(
-    speed: float | None, whole_s: int, tmp_path: Path
-) -> None:
-    """At full speed a batch of answers may end within a second; paced, it is of whole seconds."""
-    taker = AnswerSink(NoAnswers(tmp_path), Clock(speed))
-    taker.end_run(cut=True)
-    assert taker.result.interruption() == "no stream second has been answered completely"
-    kinds, times = np.zeros(29, np.int8), np.repeat(np.arange(10), 3)[:-1].astype(np.int32)
-    nothing = np.zeros(29, np.int32)
-    columns = kinds, times, 1000 * times.astype(np.int64), nothing, nothing, nothing
-    taker.take(*(xs.SigSeg(column) for column in columns))
-    assert taker.result.stream_seconds == 9
-    taker.end_run(cut=True)
-    assert taker.result.interruption() == f"answers are complete up to stream second {whole_s}"
+@pytest.mark.parametrize("at_least", [1, 7, 1000])
+def test_batches_of_answers_end_with_whole_seconds(at_least: int) -> None:
+    """Two tables a second; whatever has been written is complete up to the second that is named."""
+    fields = {
+        "time": int, "kind": column("int8"), "who": column("int32"), "value": column("int32"),
+        "amount": column("int64"),
+    }  # fmt: skip
+    schema = xs.schema({name: _as_field(out) for name, out in fields.items()})
+    dtypes = (np.int8, np.int32, np.int32, np.int64)
+    tuples = [
+        (time, *(xs.SigSeg(np.full(3, time % 5, dtype)) for dtype in dtypes))
+        for time in (0, 0, 1, 1, 5, 9, 9)  # of second 5 a table is missing
+    ]
+    query = xs.Query()
+    out = query.source(xs.io.iterable(tuples, out=schema)).iterate(batch, 2, at_least).collect()
+    found = [(upto, np.asarray(times).tolist()) for upto, _, times, *_ in query.run()[out]]
+    everything = [0] * 6 + [1] * 6 + [5] * 3 + [9] * 6
+    assert [time for _, times in found for time in times] == everything
+    for upto, times in found:
+        assert times[-1] == upto
+    cuts = np.cumsum([len(times) for _, times in found]).tolist()
+    assert set(cuts) <= {6, 12, 15, 21}
+    assert all(len(times) >= at_least for _, times in found[:-1])
+
+
+def _as_field(out: Any) -> Any:
+    return xs.Segment(out.dtype) if isinstance(out, xs.Out) else out
 
 
 def answered(path: Path) -> list[tuple[int, int]]:

@@ -161,7 +161,7 @@ CRAFTED: dict[str, tuple[str, Change, str]] = {
     "negative page": ("accounts-0", in_an_entry("entry", "number", "page", -9), "a page"),
     "wrong number": ("accounts-0", in_an_entry("entry", "number", "number", 2**30), "a page's"),
     "few balances": ("accounts-0", become("balance", lambda a: a[:1]), "fewer balances"),
-    "unsettled": ("accounts-0", put("count", 0, 2**40), "are not settled"),
+    "unsettled": ("accounts-0", put("progress", 1, 2**40), "are not settled"),
 }  # fmt: skip
 
 

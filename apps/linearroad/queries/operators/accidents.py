@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS, column
+from linearroad.queries.layout import FEET_A_SEGMENT, MARK, NO_MINUTE, SEGMENTS, column
 
 __all__ = ["accidents"]
 
@@ -56,10 +56,25 @@ def two_until(standing, place):
 @numba.njit
 def marked(marks, count, key, minute):
     """Add a mark; the marks as they are now."""
-    if 2 * count == len(marks):
-        marks = np.concatenate((marks, np.empty_like(marks)))
-    marks[2 * count], marks[2 * count + 1] = key, minute
+    if count == len(marks):
+        larger = np.empty(2 * count, MARK)
+        larger[:count] = marks
+        marks = larger
+    marks[count].key, marks[count].minute = key, minute
     return marks
+
+
+@numba.njit
+def listed(pairs, number, place):
+    """Add a place to those where two or more stand, unless it is there; the list as it is now."""
+    for p in range(number[PAIRS]):
+        if pairs[p] == place:
+            return pairs
+    if number[PAIRS] == len(pairs):
+        pairs = xs.grow(pairs, 2 * len(pairs))
+    pairs[number[PAIRS]] = place
+    number[PAIRS] += 1
+    return pairs
 
 
 @numba.njit
@@ -109,20 +124,16 @@ def stand(standing, number, place, vid, until, time):
         "standing": np.full(64, np.array((NOWHERE, 0, 0), STANDING)),
         "pairs": np.zeros(16, np.int64),
     },
-    out=column("int64"),
+    out={"mark": column(MARK)},
 )
-def accidents(
-    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible,
-    by_second, state, out,
-):  # fmt: skip
+def accidents(time, stop, by_second, state, out):
     """Marks minutes in which two vehicles stand at one place.
 
     `by_second` (rule set `paper`): every second counts, also those without any report. Otherwise
     (`brandeis`) only the reports of standing vehicles do, 0 to 30 s after one of another's.
     """
     number, standing, pairs = state.number, state.standing, state.pairs
-    marks, count = np.empty(8, np.int64), 0
-    minute, many = time // 60, len(event) // 3
+    marks, count, minute = np.empty(4, MARK), 0, time // 60
     if by_second:  # what happened since the last second that had rows
         for p in range(number[PAIRS]):
             end = min(two_until(standing, pairs[p]), time)
@@ -130,23 +141,14 @@ def accidents(
                 for past in range((number[LAST_SECOND] + 1) // 60, (end - 1) // 60 + 1):
                     marks = marked(marks, count, segment_key(pairs[p]), past)
                     count += 1
-    if 4 * (number[ENTRIES] + many) > 3 * len(standing):
-        standing = rebuilt(standing, number, time - 1, many)
-    for i in range(many):  # where they stand is anywhere: all are looked for at once
-        xs.prefetch(standing, home(event[3 * i], len(standing)))
-    for i in range(many):
-        company = stand(
-            standing, number, event[3 * i], event[3 * i + 1], event[3 * i + 2], time
-        )  # fmt: skip
-        if company and event[3 * i + 2] > time:
-            known = False
-            for p in range(number[PAIRS]):
-                known = known or pairs[p] == event[3 * i]
-            if not known:
-                if number[PAIRS] == len(pairs):
-                    pairs = xs.grow(pairs, 2 * len(pairs))
-                pairs[number[PAIRS]] = event[3 * i]
-                number[PAIRS] += 1
+    if 4 * (number[ENTRIES] + len(stop)) > 3 * len(standing):
+        standing = rebuilt(standing, number, time - 1, len(stop))
+    for i in range(len(stop)):  # where they stand is anywhere: all are looked for at once
+        xs.prefetch(standing, home(stop[i].place, len(standing)))
+    for i in range(len(stop)):
+        one = stop[i]
+        if stand(standing, number, one.place, one.vid, one.until, time) and one.until > time:
+            pairs = listed(pairs, number, one.place)
     kept = 0
     for p in range(number[PAIRS]):
         if two_until(standing, pairs[p]) > time:
@@ -156,4 +158,4 @@ def accidents(
                 pairs[kept] = pairs[p]
                 kept += 1
     number[PAIRS], number[LAST_SECOND] = kept, time
-    out.emit_at(0, marks[: 2 * count])
+    out.emit_at(0, marks[:count])

@@ -1,59 +1,94 @@
-"""All answers of a second in one table: the last operator before the sinks."""
+"""The answers of many parts and seconds in one table: the last operator before the sinks."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numba
 import numpy as np
 
 import xstream as xs
+from linearroad.queries.layout import column
+from linearroad.queries.operators.check import room
 
-__all__ = ["COLUMNS", "answers", "as_scheduled"]
+__all__ = ["BATCH", "TABLE", "batch"]
 
-#: Columns of answers: type, the time of its row, when it left the engine (ms), VID or QID, LAV or
-#: accident segment or travel time, toll or balance. Indices run on, so that seconds can be joined.
-COLUMNS = {
-    "kind": xs.Out(np.int8, start="running"),
-    "time": xs.Out(np.int32, start="running"),
-    "emit": xs.Out(np.int64, start="running"),
-    "who": xs.Out(np.int32, start="running"),
-    "value": xs.Out(np.int32, start="running"),
-    "amount": xs.Out(np.int64, start="running"),
+#: What all answers have in common, one second a tuple.
+TABLE = ("time", "kind", "who", "value", "amount")
+#: Rows of whole seconds, up to `upto`, ordered by time.
+BATCH = {
+    "upto": int,
+    "kind": column("int8"),
+    "time": column("int32"),
+    "who": column("int32"),
+    "value": column("int32"),
+    "amount": column("int64"),
 }
 
-
-@xs.kernel
-def as_scheduled(time):
-    """When answers leave an engine that is not paced: at their own time, in milliseconds."""
-    return 1000 * time
+#: Rows that wait, the second that is being gathered, and how many of its tables have come.
+_ROWS, _SECOND, _CAME = range(3)
 
 
-@xs.kernel(out=COLUMNS)
-def answers(
-    time, toll_vid, toll_lav, toll, alert_vid, alert_seg, balance_qid, balance, spent_qid, spent,
-    travel_qid, travel_seconds, travel_toll, emit_ms, out,
-):  # fmt: skip
-    """One row an answer, in the order of their types."""
-    tolls, alerts, balances = len(toll), len(alert_vid), len(balance_qid)
-    spents, travels = len(spent_qid), len(travel_qid)
-    n = tolls + alerts + balances + spents + travels
-    kind, times, emits = np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n, np.int64)
-    who, value, amount = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
-    times[:] = time
-    emits[:] = emit_ms
-    at = 0
-    for i in range(tolls):
-        kind[at], who[at], value[at], amount[at] = 0, toll_vid[i], toll_lav[i], toll[i]
-        at += 1
-    for i in range(alerts):
-        kind[at], who[at], value[at], amount[at] = 1, alert_vid[i], alert_seg[i], 0
-        at += 1
-    for i in range(balances):
-        kind[at], who[at], value[at], amount[at] = 2, balance_qid[i], 0, balance[i]
-        at += 1
-    for i in range(spents):
-        kind[at], who[at], value[at], amount[at] = 3, spent_qid[i], 0, spent[i]
-        at += 1
-    for i in range(travels):
-        kind[at], who[at] = 4, travel_qid[i]
-        value[at], amount[at] = travel_seconds[i], travel_toll[i]
-        at += 1
-    out.emit(kind, times, emits, who, value, amount)
+class Rows(NamedTuple):
+    """Answers that wait, by column."""
+
+    kind: Any
+    time: Any
+    who: Any
+    value: Any
+    amount: Any
+
+
+@numba.njit
+def emit_rows(out, rows, progress):
+    """Send what waits."""
+    n = progress[_ROWS]
+    out.emit_at(
+        0, progress[_SECOND], rows.kind[:n], rows.time[:n], rows.who[:n], rows.value[:n],
+        rows.amount[:n],
+    )  # fmt: skip
+    progress[_ROWS] = 0
+
+
+@xs.kernel(
+    state={
+        "progress": np.array([0, -1, 0], np.int64),
+        "kind": np.zeros(1024, np.int8),
+        "time": np.zeros(1024, np.int32),
+        "who": np.zeros(1024, np.int32),
+        "value": np.zeros(1024, np.int32),
+        "amount": np.zeros(1024, np.int64),
+    },
+    out=BATCH,
+    at_end=True,
+)
+def batch(time, kind, who, value, amount, tables, at_least, state, out):
+    """Rows of whole seconds, as soon as there are `at_least` of them.
+
+    `tables` tuples make a second; they come merged by time, so that it is whole in any case when a
+    later one begins.
+    """
+    progress = state.progress
+    rows = Rows(state.kind, state.time, state.who, state.value, state.amount)
+    is_whole = out.ended or (time > progress[_SECOND] and progress[_CAME] > 0)
+    if is_whole and progress[_ROWS] >= (1 if out.ended else at_least):
+        emit_rows(out, rows, progress)
+    if out.ended:
+        return
+    if time > progress[_SECOND]:
+        progress[_SECOND], progress[_CAME] = time, 0
+    n = progress[_ROWS]
+    upto = n + len(kind)
+    rows = Rows(
+        room(rows.kind, upto), room(rows.time, upto), room(rows.who, upto), room(rows.value, upto),
+        room(rows.amount, upto),
+    )  # fmt: skip
+    rows.kind[n:upto], rows.who[n:upto], rows.value[n:upto] = kind, who, value
+    rows.amount[n:upto] = amount
+    rows.time[n:upto] = time
+    progress[_ROWS] = upto
+    progress[_CAME] += 1
+    if progress[_CAME] == tables:
+        progress[_CAME] = 0
+        if upto >= at_least:
+            emit_rows(out, rows, progress)

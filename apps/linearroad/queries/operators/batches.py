@@ -7,12 +7,14 @@ other gets a hash table when it is first needed.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 
 import xstream as xs
 
-__all__ = ["PERIOD", "REPORT", "RING", "find", "free_place", "whose", "with_room"]
+__all__ = ["KEPT_REPORT", "PERIOD", "RING", "Batches", "find", "free_place", "whose", "with_room"]
 
 RING = 32  # seconds that are kept, a power of two above the period
 PERIOD = 30  # seconds between two reports of a trip
@@ -20,10 +22,22 @@ ROAD_KEYS = 200  # segments of both directions of an expressway
 
 #: A report: its segment and speed, those of the report before in the same minute (key -1: there
 #: is none), and the small fields packed into `bits` (see `vehicles`).
-REPORT = np.dtype(
+KEPT_REPORT = np.dtype(
     [("vid", "i4"), ("key", "i4"), ("spd", "i4"), ("key2", "i4"), ("spd2", "i4"), ("bits", "i4")],
     align=True,
 )
+
+
+class Batches(NamedTuple):
+    """All batches: the reports, and for each second where its are, how many, whether vehicles
+    ascend, and whether its part of the hash tables is built."""
+
+    report: Any
+    base: Any
+    count: Any
+    ascending: Any
+    built: Any
+    table: Any
 
 
 @numba.njit(inline="always")
@@ -67,16 +81,18 @@ def fill_table(table, begin, size, reports, base, count):
 
 
 @numba.njit
-def with_room(table, built, count):
-    """Tables with room for every second; those that were built are given up when they grow."""
-    size = len(table) // RING
-    largest = np.max(count)
+def with_room(batches):
+    """Batches with tables for every second; those that were built are given up when they grow."""
+    size, table = len(batches.table) // RING, batches.table
+    largest = np.max(batches.count)
     if 2 * largest > size:
         while size < 2 * largest:
             size *= 2
         table = xs.grow(table, RING * size)
-        built[:] = 0
-    return table
+        batches.built[:] = 0
+    return Batches(
+        batches.report, batches.base, batches.count, batches.ascending, batches.built, table
+    )  # fmt: skip
 
 
 @numba.njit
@@ -105,12 +121,13 @@ def find_halving(reports, base, count, vehicle):
 
 
 @numba.njit
-def find(table, built, reports, base, count, ascending, s, vehicle):
+def find(batches, s, vehicle):
     """The place of a vehicle's report in second `s`, or -1. The tables have room for it."""
-    if ascending[s]:
-        return find_halving(reports, base[s], count[s], vehicle)
-    size = len(table) // RING
-    if not built[s]:
-        fill_table(table, s * size, size, reports, base[s], count[s])
-        built[s] = 1
-    return find_hashed(table, s * size, size, reports, base[s], vehicle)
+    base, count = batches.base[s], batches.count[s]
+    if batches.ascending[s]:
+        return find_halving(batches.report, base, count, vehicle)
+    size = len(batches.table) // RING
+    if not batches.built[s]:
+        fill_table(batches.table, s * size, size, batches.report, base, count)
+        batches.built[s] = 1
+    return find_hashed(batches.table, s * size, size, batches.report, base, vehicle)

@@ -10,7 +10,15 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import SEGMENTS, TRIGGER, column
+from linearroad.queries.layout import (
+    LANE_SHIFT,
+    REPORT,
+    REQUEST,
+    SEGMENTS,
+    TOLL,
+    TRIGGER,
+    column,
+)
 
 __all__ = ["later_charges", "visits"]
 
@@ -48,35 +56,35 @@ def larger(keys, first, second):
         "low": np.zeros(1024, np.int64),
         "high": np.zeros(1024, np.int64),
     },
-    out=column("int16"),
+    out={"time": int, "last": bool, "report": column(REPORT), "kept": column("int64")},
 )
-def visits(
-    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, state,
-    out,
-):  # fmt: skip
-    """Flags that trigger at the first report, lane 4 aside, of a vehicle from a segment.
+def visits(time, last, report, kept, state, out):
+    """Reports that trigger where a vehicle reports from a segment for the first time, lane 4 aside.
 
     A bit for each of the 100 segments that a (VID, XWay, Dir) has been in.
     """
     vehicles, low, high, count = state.vehicle, state.low, state.high, state.count
-    triggered = np.zeros(len(vid), np.int16)
-    for i in range(len(vid)):
-        if flags[i] >> 4 == 4:
+    reports = report.copy()
+    for i in range(len(reports)):
+        one = reports[i]
+        lane = one.flags >> LANE_SHIFT
+        one.flags = 0
+        if lane == 4:
             continue
         if 3 * (count[0] + 1) > 2 * len(vehicles):
             vehicles, low, high = larger(vehicles, low, high)
-        vehicle = (np.int64(key[i]) // SEGMENTS << 32) + vid[i]
+        vehicle = (np.int64(one.key) // SEGMENTS << 32) + one.vid
         at = slot_at(vehicles, vehicle)
         if vehicles[at] == -1:
             vehicles[at] = vehicle
             count[0] += 1
-        seg = np.int64(key[i]) % SEGMENTS
+        seg = np.int64(one.key) % SEGMENTS
         bits = low if seg < 50 else high
         bit = np.int64(1) << (seg % 50)
         if bits[at] & bit == 0:
             bits[at] |= bit
-            triggered[i] = TRIGGER
-    out.emit_at(0, triggered)
+            one.flags = TRIGGER
+    out.emit_at(0, time, last, reports, kept)
 
 
 @xs.kernel(
@@ -86,28 +94,36 @@ def visits(
         "quoted": np.zeros(1024, np.int64),
         "second": np.zeros(1024, np.int64),
     },
-    out={"charge_vid": column("int32"), "charge": column("int64")},
+    out={
+        "part": int,
+        "time": int,
+        "request": column(REQUEST),
+        "charge_vid": column("int32"),
+        "charge": column("int64"),
+    },
 )
-def later_charges(time, toll_vid, toll, state, out):
+def later_charges(part, time, request, kind, who, amount, state, out):
     """Charges what was quoted before, at the vehicle's next notification.
 
     Notifications of one second come at once: none of them is charged for another.
     """
     vids, quoted, second, count = state.vid, state.quoted, state.second, state.count
-    charge_vid, charge = np.empty(len(toll), np.int32), np.empty(len(toll), np.int64)
+    charge_vid, charge = np.empty(len(who), np.int32), np.empty(len(who), np.int64)
     charged = 0
-    for i in range(len(toll)):
+    for i in range(len(who)):
+        if kind[i] != TOLL:
+            continue
         if 3 * (count[0] + 1) > 2 * len(vids):
             vids, quoted, second = larger(vids, quoted, second)
-        at = slot_at(vids, np.int64(toll_vid[i]))
+        at = slot_at(vids, np.int64(who[i]))
         if vids[at] == -1:
-            vids[at] = toll_vid[i]
+            vids[at] = who[i]
             second[at] = time
             count[0] += 1
         elif second[at] < time:
-            charge_vid[charged], charge[charged] = toll_vid[i], quoted[at]
+            charge_vid[charged], charge[charged] = who[i], quoted[at]
             charged += 1
             quoted[at] = 0
             second[at] = time
-        quoted[at] += toll[i]
-    out.emit_at(0, charge_vid[:charged], charge[:charged])
+        quoted[at] += amount[i]
+    out.emit_at(0, part, time, request, charge_vid[:charged], charge[:charged])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 
@@ -14,7 +16,8 @@ from linearroad.queries.layout import (
     OUT_OF_ORDER,
     POS,
     QID,
-    REQUEST_WIDTH,
+    REJECT,
+    REQUEST,
     SEG,
     SEND,
     SINIT,
@@ -28,8 +31,9 @@ from linearroad.queries.layout import (
 
 __all__ = ["check", "stream_times"]
 
-#: The second that is being gathered: its time, and how many rows of each kind.
-_CLOCK, _REPORTS, _REQUESTS, _REJECTS = range(4)
+#: The second that is being gathered: its time, and how many rows of each kind; the last second that
+#: was emitted.
+_CLOCK, _REPORTS, _REQUESTS, _REJECTS, _EMITTED = range(5)
 
 
 @numba.njit(inline="always")
@@ -118,13 +122,43 @@ def look_closer(kind, time, vid, xway, lane, direction, seg, pos):
     return closer
 
 
+#: A report's `where` packs its position, lane, direction and segment.
+POS_BITS, LANE_BITS, DIR_BITS = 20, 3, 1
+POS_MASK, LANE_MASK = (1 << POS_BITS) - 1, (1 << LANE_BITS) - 1
+
+
 @numba.njit
-def pack(lane, direction, seg):
-    """Three small fields in one."""
-    packed = np.empty(len(lane), np.int32)
+def packed(lane, direction, seg, pos):
+    """Where each report comes from."""
+    where = np.empty(len(lane), np.int32)
     for i in range(len(lane)):
-        packed[i] = lane[i] + 8 * direction[i] + 16 * seg[i]
-    return packed
+        high = (seg[i] << DIR_BITS | direction[i]) << LANE_BITS | lane[i]
+        where[i] = high << POS_BITS | pos[i]
+    return where
+
+
+@numba.njit(inline="always")
+def pos_of(where):
+    """The position."""
+    return where & POS_MASK
+
+
+@numba.njit(inline="always")
+def lane_of(where):
+    """The lane."""
+    return (where >> POS_BITS) & LANE_MASK
+
+
+@numba.njit(inline="always")
+def dir_of(where):
+    """The direction."""
+    return (where >> (POS_BITS + LANE_BITS)) & 1
+
+
+@numba.njit(inline="always")
+def seg_of(where):
+    """The segment."""
+    return where >> (POS_BITS + LANE_BITS + DIR_BITS)
 
 
 @numba.njit
@@ -138,45 +172,85 @@ def run_of_reports(closer, time, begin):
 
 @numba.njit
 def put_request(requests, row, fields):
-    """A request as a row of REQUEST_WIDTH numbers; the requests as they are now."""
-    at = row * REQUEST_WIDTH
-    requests = room(requests, at + REQUEST_WIDTH)
-    for k in range(REQUEST_WIDTH):
-        requests[at + k] = fields[k]
+    """A request as row `row`; the requests as they are now."""
+    requests = room(requests, row + 1)
+    request = requests[row]
+    request.type, request.vid, request.xway = fields[0], fields[1], fields[2]
+    request.qid, request.sinit, request.send = fields[3], fields[4], fields[5]
+    request.dow, request.tod, request.day = fields[6], fields[7], fields[8]
     return requests
+
+
+@numba.njit
+def put_reject(rejects, row, origin, reason):
+    """A reject as row `row`; the rejects as they are now."""
+    rejects = room(rejects, row + 1)
+    rejects[row].origin, rejects[row].reason = origin, reason
+    return rejects
+
+
+class Reports(NamedTuple):
+    """Position reports of one second, by column."""
+
+    vid: Any
+    spd: Any
+    xway: Any
+    where: Any
+    origin: Any
+
+
+@numba.njit
+def appended(kept, n, more, begin, end):
+    """Reports `begin` to `end` of `more` behind the first `n` that are kept; all as it is now."""
+    upto = n + end - begin
+    kept = Reports(
+        room(kept.vid, upto), room(kept.spd, upto), room(kept.xway, upto),
+        room(kept.where, upto), room(kept.origin, upto),
+    )  # fmt: skip
+    kept.vid[n:upto], kept.spd[n:upto] = more.vid[begin:end], more.spd[begin:end]
+    kept.xway[n:upto], kept.where[n:upto] = more.xway[begin:end], more.where[begin:end]
+    kept.origin[n:upto] = more.origin[begin:end]
+    return kept
+
+
+@numba.njit(inline="always")
+def emit_second(out, time, reports, begin, end, requests, rejects, last):
+    """Send a second of checked rows."""
+    out.emit_at(
+        0, time, reports.vid[begin:end], reports.spd[begin:end], reports.xway[begin:end],
+        reports.where[begin:end], reports.origin[begin:end],
+        requests, rejects, last,
+    )  # fmt: skip
 
 
 @xs.kernel(
     state={
-        "gathered": np.zeros(4, np.int64),
+        "gathered": np.array([0, 0, 0, 0, -1], np.int64),
         "vid": np.zeros(1024, np.int32),
         "spd": np.zeros(1024, np.int32),
         "xway": np.zeros(1024, np.int32),
-        "lane_dir_seg": np.zeros(1024, np.int32),
-        "pos": np.zeros(1024, np.int32),
+        "where": np.zeros(1024, np.int32),
         "origin": np.zeros(1024, np.int64),
-        "request": np.zeros(64 * REQUEST_WIDTH, np.int32),
-        "reject": np.zeros(64, np.int64),
+        "request": np.zeros(64, REQUEST),
+        "reject": np.zeros(64, REJECT),
     },
     out={
         "time": int,
         "vid": column("int32"),
         "spd": column("int32"),
         "xway": column("int32"),
-        "lane_dir_seg": column("int32"),
-        "pos": column("int32"),
+        "where": column("int32"),
         "origin": column("int64"),
-        "request": column("int32"),
-        "reject": column("int64"),
+        "request": column(REQUEST),
+        "reject": column(REJECT),
         "last": bool,
     },
 )
-def check(rows, origin, whole, state, out):
+def check(rows, origin, upto, state, out):
     """Gathers the good rows of each second and emits them when the next second begins.
 
-    `whole` says that the last second of these rows is complete. `lane_dir_seg` packs three small
-    fields, `lane + 8 * dir + 16 * seg`; `request` has REQUEST_WIDTH numbers a row, `reject` two:
-    where the row comes from, and why. `last`: no other second will come of these rows.
+    `upto`: all rows of the stream up to this second have been given, and it is emitted even if it
+    has none; -1 where that is not known. `last`: no other second will come of these rows.
 
     Runs of good reports, which are nearly all rows, are taken whole; all others are looked at one
     by one. A second whose reports are one run goes out as it came in; only where there are several,
@@ -189,9 +263,8 @@ def check(rows, origin, whole, state, out):
     clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
     requests, rejects = state.request, state.reject
     closer = look_closer(kind, time, vid, xway, lane, direction, seg, pos)
-    packed = pack(lane, direction, seg)
-    vids, spds, xways = state.vid, state.spd, state.xway
-    packeds, poss, origins = state.lane_dir_seg, state.pos, state.origin
+    given = Reports(vid, spd, xway, packed(lane, direction, seg, pos), origin)
+    kept = Reports(state.vid, state.spd, state.xway, state.where, state.origin)
     i, begin, end = 0, 0, 0  # the second's only run of reports, while there is but one
     while i <= len(kind):
         why, done = 0, i == len(kind)
@@ -203,35 +276,23 @@ def check(rows, origin, whole, state, out):
         if not done and why == 0 and time[i] < clock:
             why = OUT_OF_ORDER
         if why != 0:
-            rejects = room(rejects, 2 * b + 2)
-            rejects[2 * b] = origin[i]
-            rejects[2 * b + 1] = why
+            rejects = put_reject(rejects, b, origin[i], why)
             b += 1
             i += 1
             continue
+        whole = done and upto >= clock
         another = not done and time[i] == clock and kind[i] == 0 and end > begin
         if another or (n > 0 and end > begin) or (done and not whole):
-            upto = n + end - begin
-            vids, spds, xways = room(vids, upto), room(spds, upto), room(xways, upto)
-            packeds, poss, origins = room(packeds, upto), room(poss, upto), room(origins, upto)
-            vids[n:upto], spds[n:upto] = vid[begin:end], spd[begin:end]
-            xways[n:upto], packeds[n:upto] = xway[begin:end], packed[begin:end]
-            poss[n:upto], origins[n:upto] = pos[begin:end], origin[begin:end]
-            n, begin, end = upto, 0, 0
-        over = (done and whole) or (not done and time[i] > clock)
-        if over and n + r + b + end - begin > 0:
-            last = done or time[i] == time[-1]
-            asked, refused = requests[: r * REQUEST_WIDTH], rejects[: 2 * b]
+            kept = appended(kept, n, given, begin, end)
+            n, begin, end = n + end - begin, 0, 0
+        over = whole or (not done and time[i] > clock)
+        if over and clock > gathered[_EMITTED] and n + r + b + end - begin > 0:
+            last = (done and upto == clock) or (not done and time[i] == time[-1])
             if n > 0:
-                out.emit_at(
-                    0, clock, vids[:n], spds[:n], xways[:n], packeds[:n], poss[:n], origins[:n],
-                    asked, refused, last,
-                )  # fmt: skip
+                emit_second(out, clock, kept, 0, n, requests[:r], rejects[:b], last)
             else:
-                out.emit_at(
-                    0, clock, vid[begin:end], spd[begin:end], xway[begin:end], packed[begin:end],
-                    pos[begin:end], origin[begin:end], asked, refused, last,
-                )  # fmt: skip
+                emit_second(out, clock, given, begin, end, requests[:r], rejects[:b], last)
+            gathered[_EMITTED] = clock
             n = r = b = begin = end = 0
         if done:
             break
@@ -246,4 +307,7 @@ def check(rows, origin, whole, state, out):
             continue
         begin, end = i, run_of_reports(closer, time, i)
         i = end
+    if upto > gathered[_EMITTED]:
+        emit_second(out, upto, given, 0, 0, requests[:0], rejects[:0], True)
+        gathered[_EMITTED] = clock = upto
     gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS] = clock, n, r, b

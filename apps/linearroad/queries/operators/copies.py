@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import REQUEST_WIDTH, column
+from linearroad.queries.layout import ASKS_BALANCE, REQUEST, column
 from linearroad.queries.operators.ledger import LEDGER, PAGE, entry_at
 from linearroad.queries.operators.ontheroad import PHASES, entry_of
 from linearroad.queries.operators.roads import put_slot
@@ -15,10 +15,8 @@ from linearroad.queries.operators.vehicles import STATE as VEHICLES
 
 __all__ = ["shift", "shifted_accidents", "shifted_accounts", "shifted_vehicles"]
 
-_KIND, _VID, _XWAY, _QID = range(4)  # fields of a request
 
-
-@xs.kernel(out={"vid": column("int32"), "xway": column("int32"), "request": column("int32")})
+@xs.kernel(out={"vid": column("int32"), "xway": column("int32"), "request": column(REQUEST)})
 def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
     """A second's vehicles, expressways and requests of one copy; all other columns are shared."""
     vids, xways = np.empty(len(vid), np.int32), np.empty(len(xway), np.int32)
@@ -26,11 +24,11 @@ def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
         vids[i] = vid[i] + vid_by
         xways[i] = xway[i] + xway_by
     requests = request.copy()
-    for at in range(0, len(request), REQUEST_WIDTH):
-        requests[at + _VID] += vid_by
-        requests[at + _QID] += qid_by
-        if requests[at + _KIND] != 2:  # a balance is of all expressways
-            requests[at + _XWAY] += xway_by
+    for i in range(len(requests)):
+        requests[i].vid += vid_by
+        requests[i].qid += qid_by
+        if requests[i].type != ASKS_BALANCE:  # a balance is of all expressways
+            requests[i].xway += xway_by
     out.emit_at(0, vids, xways, requests)
 
 

@@ -12,20 +12,16 @@ import numba
 import numpy as np
 
 import xstream as xs
+from linearroad.queries.layout import BALANCE, KINDS, TRAVEL_TIME, column
 
-__all__ = ["DIGEST_WIDTH", "KINDS", "TOLD", "digest_answers", "digest_balances", "tell", "weight"]
+__all__ = ["DIGEST_WIDTH", "TOLD", "add", "digest_answers", "digest_balances", "tell", "weight"]
 
-KINDS = 5
 COUNT, WEIGHT, FIRST, SECOND = range(4)
 DIGEST_WIDTH = 4  # numbers a kind of answers
-BALANCE = 2  # the kind
 MOST_SECONDS = 7 * 24 * 3600
 
 #: How many answers of each kind there are to a second, and whether more seconds have been read.
-TOLD = {
-    "time": int, "last": bool, "tolls": int, "alerts": int, "balances": int, "spent": int,
-    "travels": int,
-}  # fmt: skip
+TOLD = {"time": int, "last": bool, "count": column("int64")}
 
 
 @numba.njit(inline="always")
@@ -61,51 +57,40 @@ def minute_of(sums, time, width):
     state={"sums": np.zeros(KINDS * DIGEST_WIDTH, np.int64), "unanswerable": np.zeros(1, np.int64)},
     out=TOLD,
 )
-def digest_answers(
-    time, toll_vid, toll_lav, toll, alert_vid, alert_seg, last, spent_qid, spent, travel_qid,
-    travel_seconds, travel_toll, state, out,
-):  # fmt: skip
-    """Digests of all answers but balances, by minute and kind, in the state; how many there are."""
+def digest_answers(time, last, kind, who, value, amount, state, out):
+    """Digests of answers, by minute and kind, in the state; how many there are."""
     begin, sums = minute_of(state.sums, time, KINDS * DIGEST_WIDTH)
-    for i in range(len(toll)):
-        add(sums, begin, 0, time, toll_vid[i], toll_lav[i], toll[i])
-    for i in range(len(alert_vid)):
-        add(sums, begin + DIGEST_WIDTH, 1, time, alert_vid[i], alert_seg[i], 0)
-    for i in range(len(spent)):
-        add(sums, begin + 3 * DIGEST_WIDTH, 3, time, spent_qid[i], 0, spent[i])
-    for i in range(len(travel_qid)):
-        at = begin + 4 * DIGEST_WIDTH
-        add(sums, at, 4, time, travel_qid[i], travel_seconds[i], travel_toll[i])
-        state.unanswerable[0] += travel_seconds[i] == -1
-    out.emit(time, last, len(toll), len(alert_vid), 0, len(spent), len(travel_qid))
+    count = np.zeros(KINDS, np.int64)
+    for i in range(len(kind)):
+        k = kind[i]
+        add(sums, begin + k * DIGEST_WIDTH, k, time, who[i], value[i], amount[i])
+        count[k] += 1
+        state.unanswerable[0] += k == TRAVEL_TIME and value[i] == -1
+    out.emit_at(0, time, last, count)
 
 
 @xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=TOLD)
-def digest_balances(upto, time, part, qid, balance, parts, state, out):
+def digest_balances(time, last, who, amount, asker, parts, state, out):
     """Digests of balances, by minute and by the part of the query that asked, in the state."""
-    sums, since = state.sums, upto
-    for i in range(len(qid)):
-        begin, sums = minute_of(sums, np.int64(time[i]), parts * DIGEST_WIDTH)
-        at = begin + part[i] * DIGEST_WIDTH
-        add(sums, at, BALANCE, time[i], qid[i], 0, balance[i])
-        since = min(since, np.int64(time[i]))
-    out.emit(since, True, 0, 0, len(qid), 0, 0)
+    begin, sums = minute_of(state.sums, time, parts * DIGEST_WIDTH)
+    for i in range(len(who)):
+        add(sums, begin + asker[i] * DIGEST_WIDTH, BALANCE, time, who[i], 0, amount[i])
+    count = np.zeros(KINDS, np.int64)
+    count[BALANCE] = len(who)
+    out.emit_at(0, time, last, count)
 
 
 @xs.kernel(
     state={"came": np.zeros(1, np.int64), "told": np.zeros(KINDS, np.int64)},
-    out={"time": int, "told": xs.Out(np.dtype("int64"), start="given")},
+    out={"time": int, "count": column("int64")},
 )
-def tell(part, time, last, tolls, alerts, balances, spent, travels, parts, state, out):
-    """How many answers all copies gave, when all have worked off the rows that were read."""
+def tell(time, last, count, tables, state, out):
+    """How many answers all `tables` have, when each has worked off the rows that were read."""
     told = state.told
-    told[0] += tolls
-    told[1] += alerts
-    told[2] += balances
-    told[3] += spent
-    told[4] += travels
+    for k in range(KINDS):
+        told[k] += count[k]
     state.came[0] += last
-    if state.came[0] == parts:
+    if state.came[0] == tables:
         out.emit_at(0, time, told)
         state.came[0] = 0
         told[:] = 0

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import NO_MINUTE, column
+from linearroad.queries.layout import NO_MINUTE, SEGMENT, column
 
 __all__ = ["statistics"]
 
@@ -67,23 +67,20 @@ def latest_average(history, weight, size, key, by_report, none, half):
         "history": np.zeros(MINUTES * 200, np.float64),
         "weight": np.zeros(MINUTES * 200, np.int64),
     },
-    out={"lav": column("int32"), "cars": column("int32")},
+    out={"segment": column(SEGMENT)},
 )
-def statistics(
-    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible,
-    by_report, none, half, state, out,
-):  # fmt: skip
-    """Averages and vehicles of each segment and minute; both tables when the minute turns.
+def statistics(time, report, by_report, none, half, state, out):
+    """Averages and vehicles of each segment and minute; the table when the minute turns.
 
-    They come with the first second of a minute and hold for all of it; in other seconds the
-    columns are empty. `by_report`, `none` and `half` are what rule sets differ in: one mean over
-    all reports, the LAV of a segment without any, and what is added before rounding down.
+    It comes with the first second of a minute and holds for all of it; in other seconds it is
+    empty. `by_report`, `none` and `half` are what rule sets differ in: one mean over all reports,
+    the LAV of a segment without any, and what is added before rounding down.
     """
     total, amount, vehicles = state.total, state.amount, state.vehicles
     history, weight = state.history, state.weight
     size, needed = len(total), 0
-    for i in range(len(key)):
-        needed = max(needed, key[i] + 1)
+    for i in range(len(report)):
+        needed = max(needed, report[i].key + 1)
     if needed > size:
         new = max(needed, 2 * size)
         total, amount = xs.grow(total, new), xs.grow(amount, new)
@@ -93,19 +90,19 @@ def statistics(
         size = new
     minute, running = time // 60, state.minute[0]
     if minute != running:
-        lav, cars = np.zeros(size, np.int32), np.zeros(size, np.int32)
-        if minute == running + 1:
-            cars[:] = vehicles
+        table = np.empty(size, SEGMENT)
+        counted = minute == running + 1
         close_minutes(total, amount, history, weight, size, running, minute)
-        vehicles[:] = 0
         for k in range(size):
-            lav[k] = latest_average(history, weight, size, k, by_report, none, half)
+            table[k].lav = latest_average(history, weight, size, k, by_report, none, half)
+            table[k].cars = vehicles[k] if counted else 0
+        vehicles[:] = 0
         state.minute[0] = minute
-        out.emit_at(0, lav, cars)
+        out.emit_at(0, table)
     else:
-        out.emit_at(0, np.empty(0, np.int32), np.empty(0, np.int32))
-    for i in range(len(key)):
-        k = key[i]
-        total[k] += gain[i]
-        vehicles[k] += fresh[i]
-        amount[k] += 1 if by_report else fresh[i]
+        out.emit_at(0, np.empty(0, SEGMENT))
+    for i in range(len(report)):
+        one = report[i]
+        total[one.key] += one.gain
+        vehicles[one.key] += one.fresh
+        amount[one.key] += 1 if by_report else one.fresh

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 
 import xstream as xs
 from linearroad.queries.layout import (
+    ALERT,
+    ANSWERS,
     BY_TRIP,
     CROSSED,
     FIRST,
     NO_MINUTE,
     SEGMENTS,
+    TOLL,
     TRIGGER,
     column,
 )
@@ -61,6 +66,65 @@ def look_ahead(lavs, counts, last, before, minute, alerts, above):
         above[key] = counts[key] - FREE_CARS if tolled else 0
 
 
+class Known(NamedTuple):
+    """What holds in every segment: its statistics, the alert and how many cars its toll is for, and
+    the latest two minutes with an accident."""
+
+    lav: Any
+    cars: Any
+    alert: Any
+    above: Any
+    last: Any
+    before: Any
+
+
+@numba.njit
+def with_segments(known, needed, no_lav):
+    """Room for `needed` segments, in whole roads; and whether there was none."""
+    size = len(known.lav)
+    needed = (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS
+    if needed <= size:
+        return known, False
+    new = max(needed, 2 * size)
+    known = Known(
+        xs.grow(known.lav, new), xs.grow(known.cars, new), xs.grow(known.alert, new),
+        xs.grow(known.above, new), xs.grow(known.last, new), xs.grow(known.before, new),
+    )  # fmt: skip
+    known.lav[size:], known.cars[size:] = no_lav, 0
+    known.last[size:], known.before[size:] = NO_MINUTE, NO_MINUTE
+    return known, True
+
+
+@numba.njit
+def updated(known, minutes, time, segment, mark, no_lav, is_new):
+    """Take in a second's statistics and accidents."""
+    minute, n = time // 60, len(segment)
+    for k in range(n):
+        known.lav[k], known.cars[k] = segment[k].lav, segment[k].cars
+    if n > 0:
+        known.lav[n:], known.cars[n:] = no_lav, 0
+    news = minute != minutes[0] or is_new or n > 0
+    for i in range(len(mark)):
+        remember(known.last, known.before, mark[i].key, mark[i].minute)
+        news = news or mark[i].minute < minute
+    if news:
+        look_ahead(
+            known.lav, known.cars, known.last, known.before, minute, known.alert, known.above
+        )  # fmt: skip
+        minutes[0] = minute
+
+
+@numba.njit
+def most_segments(report, mark, least):
+    """How many segments are needed for all that are named."""
+    needed = np.int64(least)
+    for i in range(len(report)):
+        needed = max(needed, report[i].key + 1)
+    for i in range(len(mark)):
+        needed = max(needed, mark[i].key + 1)
+    return needed
+
+
 @xs.kernel(
     state={
         "minute": np.array([NO_MINUTE], np.int64),
@@ -72,80 +136,43 @@ def look_ahead(lavs, counts, last, before, minute, alerts, above):
         "before": np.full(200, NO_MINUTE, np.int64),
         "quoted": np.zeros(1024, np.int32),
     },
-    out={
-        "time": int,
-        "toll_vid": column("int32"),
-        "toll_lav": column("int32"),
-        "toll": column("int64"),
-        "alert_vid": column("int32"),
-        "alert_seg": column("int32"),
-        "charge_vid": column("int32"),
-        "charge": column("int64"),
-    },
+    out=ANSWERS | {"charge_vid": column("int32"), "charge": column("int64")},
 )
-def tolls(
-    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, lav,
-    cars, marks, no_lav, state, out,
-):  # fmt: skip
+def tolls(time, last, report, kept, segment, mark, no_lav, state, out):
     """At every trigger one notification; alerts near accidents; charges for segments left behind.
 
     `quoted` holds, for every trip, the toll of the segment that it is in (as the cars that it is
-    for), at the place of its last report, or (`kept_at` is BY_TRIP) at its number.
+    for), at the place of its last report, or (where `kept` says BY_TRIP) at its number.
     """
-    n = len(vid)
-    lavs, counts, last, before = state.lav, state.cars, state.last, state.before
-    alerts, above, quoted, needed = state.alert, state.above, state.quoted, len(lav)
+    n, kept_at = len(report), kept[0]
+    known = Known(state.lav, state.cars, state.alert, state.above, state.last, state.before)
+    known, is_new = with_segments(known, most_segments(report, mark, len(segment)), no_lav)
+    updated(known, state.minute, time, segment, mark, no_lav, is_new)
+    quoted = xs.grow(state.quoted, kept[1])
+    lavs, alerts, above = known.lav, known.alert, known.above
+    told, charged = 0, 0
+    kind, who = np.empty(2 * n, np.int8), np.empty(2 * n, np.int32)
+    value, amount = np.empty(2 * n, np.int32), np.empty(2 * n, np.int64)
+    charge_vid, charge = np.empty(n, np.int32), np.empty(n, np.int64)
     for i in range(n):
-        needed = max(needed, key[i] + 1)
-    for i in range(len(marks) // 2):
-        needed = max(needed, marks[2 * i] + 1)
-    needed = (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS
-    size = len(lavs)
-    if needed > size:
-        new = max(needed, 2 * size)
-        lavs, counts = xs.grow(lavs, new), xs.grow(counts, new)
-        last, before = xs.grow(last, new), xs.grow(before, new)
-        alerts, above = xs.grow(alerts, new), xs.grow(above, new)
-        lavs[size:], counts[size:] = no_lav, 0
-        last[size:], before[size:] = NO_MINUTE, NO_MINUTE
-    if linked > len(quoted):
-        quoted = xs.grow(quoted, linked)
-    if len(lav) > 0:
-        lavs[: len(lav)], counts[: len(lav)] = lav, cars
-        lavs[len(lav) :], counts[len(lav) :] = no_lav, 0
-    minute = time // 60
-    news = minute != state.minute[0] or needed > size or len(lav) > 0
-    for i in range(len(marks) // 2):
-        remember(last, before, marks[2 * i], marks[2 * i + 1])
-        news = news or marks[2 * i + 1] < minute
-    if news:
-        look_ahead(lavs, counts, last, before, minute, alerts, above)
-        state.minute[0] = minute
-    told, alerted, charged = 0, 0, 0
-    toll_vid, toll_lav = np.empty(n, np.int32), np.empty(n, np.int32)
-    toll, charge = np.empty(n, np.int64), np.empty(n, np.int64)
-    alert_vid, alert_seg = np.empty(n, np.int32), np.empty(n, np.int32)
-    charge_vid = np.empty(n, np.int32)
-    for i in range(n):
-        flag, quote = flags[i], np.int32(0)
-        if link[i] >= 0:
-            quote = quoted[link[i]]
+        vid, k, link, flag = report[i].vid, report[i].key, report[i].link, report[i].flags
+        quote = quoted[link] if link >= 0 else np.int32(0)
         if flag & CROSSED and quote > 0:
-            charge_vid[charged], charge[charged] = vid[i], toll_for(quote)
+            charge_vid[charged], charge[charged] = vid, toll_for(quote)
             charged += 1
         if flag & (CROSSED | FIRST):
             quote = np.int32(0)
         if flag & TRIGGER:
-            k = key[i]
             if alerts[k] >= 0:
-                alert_vid[alerted], alert_seg[alerted] = vid[i], alerts[k]
-                alerted += 1
-            toll_vid[told], toll_lav[told], toll[told] = vid[i], lavs[k], toll_for(above[k])
+                kind[told], who[told], value[told], amount[told] = ALERT, vid, alerts[k], 0
+                told += 1
+            kind[told], who[told], value[told] = TOLL, vid, lavs[k]
+            amount[told] = toll_for(above[k])
             told += 1
             if flag & (CROSSED | FIRST):
                 quote = above[k]
-        quoted[link[i] if kept_at == BY_TRIP else kept_at + i] = quote
+        quoted[link if kept_at == BY_TRIP else kept_at + i] = quote
     out.emit_at(
-        0, time, toll_vid[:told], toll_lav[:told], toll[:told], alert_vid[:alerted],
-        alert_seg[:alerted], charge_vid[:charged], charge[:charged],
+        0, time, last, kind[:told], who[:told], value[:told], amount[:told], charge_vid[:charged],
+        charge[:charged],
     )  # fmt: skip

@@ -12,6 +12,8 @@ average of this minute.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 
@@ -19,21 +21,27 @@ import xstream as xs
 from linearroad.queries.layout import (
     CROSSED,
     FIRST,
+    LANE_SHIFT,
+    REJECT,
+    REPORT,
     SECOND_REPORT,
     SEGMENTS,
+    STOP,
     TRIGGER,
     column,
-)  # fmt: skip
+)
 from linearroad.queries.operators.batches import (
+    KEPT_REPORT,
     PERIOD,
-    REPORT,
     RING,
     ROAD_KEYS,
+    Batches,
     find,
     free_place,
     whose,
     with_room,
 )
+from linearroad.queries.operators.check import dir_of, lane_of, pos_of, seg_of
 from linearroad.queries.operators.ontheroad import (
     SUM,
     add_speed,
@@ -66,7 +74,7 @@ NEW, TWICE = -1, -2
 
 STATE = {
     "number": np.array([0, 0, 0, NEVER], np.int64),
-    "report": np.zeros(1 << 10, REPORT),
+    "report": np.zeros(1 << 10, KEPT_REPORT),
     "base": np.zeros(RING, np.int64),
     "count": np.zeros(RING, np.int64),
     "second": np.full(RING, NEVER, np.int64),
@@ -80,23 +88,43 @@ STATE = {
     "xway_slot": np.zeros(16, np.int64),
 }
 
-#: What comes out, a row a report; `flags` has the lane in its upper bits; `link` is where the
-#: trip's last report was kept and `kept_at` where the first of these is (`linked`: how many places
-#: there are); `event` has three int64 a row (place, VID, until when it stands there), `reject` two.
+#: What comes out: the reports with their meaning, where the first of them is kept and how many
+#: places there are (`kept`), cars that stand or no longer do, second reports, and how many speeds
+#: no car drives at.
 VEHICLE_OUT = {
     "time": int,
-    "vid": column("int32"),
-    "key": column("int32"),
-    "link": column("int32"),
-    "flags": column("int16"),
-    "fresh": column("int8"),
-    "gain": column("float64"),
-    "event": column("int64"),
-    "reject": column("int64"),
-    "kept_at": int,
-    "linked": int,
+    "last": bool,
+    "report": column(REPORT),
+    "kept": column("int64"),
+    "stop": column(STOP),
+    "reject": column(REJECT),
     "implausible": int,
 }
+
+
+class Second(NamedTuple):
+    """The reports of a second as they came: columns, and whose they are (`whose`)."""
+
+    vid: Any
+    spd: Any
+    where: Any
+    number: Any
+
+
+class Stops(NamedTuple):
+    """The stops of a second, with room for all, and how many there are."""
+
+    row: Any
+    count: Any
+
+
+class Road(NamedTuple):
+    """The tables of vehicles on the road and of this minute, as they are now."""
+
+    vid: Any
+    phase: Any
+    sum: Any
+    number: Any
 
 
 @numba.njit(inline="always")
@@ -105,12 +133,12 @@ def place_of(key, lane, pos):
     return (((key // SEGMENTS) * 8 + lane) << 20) + pos
 
 
-@numba.njit
-def note(events, happened, place, vid, until):
-    """Add an event; there is room for it."""
-    events[3 * happened], events[3 * happened + 1] = place, vid
-    events[3 * happened + 2] = until
-    return happened + 1
+@numba.njit(inline="always")
+def note(stops, place, vid, until):
+    """Add a stop; there is room for it."""
+    stop = stops.row[stops.count[0]]
+    stop.place, stop.vid, stop.until = place, vid, until
+    stops.count[0] += 1
 
 
 @numba.njit
@@ -143,13 +171,14 @@ def left_behind(reports, begin, end, gone):
 
 
 @numba.njit
-def over(reports, gone, road_vids, road_phases, number, sums, this_minute):
+def over(reports, gone, road, this_minute):
     """Trips whose last reports these are have ended; the minute's sums as they are now."""
+    number, sums = road.number, road.sum
     if this_minute:
         sums = roomy(sums, number, 2 * len(gone))
     for k in gone:
         report = reports[k]
-        forget(road_vids, road_phases, report.vid, report.key // ROAD_KEYS)
+        forget(road.vid, road.phase, report.vid, report.key // ROAD_KEYS)
         number[ROAD] -= 1
         if this_minute:
             summed(sums, number, report)
@@ -170,10 +199,8 @@ def begin_second(state, time):
             end = state.base[s] + state.count[s]
             many = left_behind(state.report, state.base[s], end, gone)
             this_minute = state.second[s] >= time - time % 60
-            sums = over(
-                state.report, gone[:many], state.road_vid, state.road_phase, number, sums,
-                this_minute,
-            )  # fmt: skip
+            road = Road(state.road_vid, state.road_phase, sums, number)
+            sums = over(state.report, gone[:many], road, this_minute)
             state.count[s], state.second[s] = 0, NEVER
     return sums
 
@@ -215,8 +242,8 @@ def vehicle_numbers(state, vid, xway):
 
 @numba.njit
 def merge_join(numbers, reports, begin, end, links, gone):
-    """Predecessors of ascending vehicles in an ascending batch; how many have none, and how many
-    of the batch are `gone`. Nobody is marked: what they became of is known when this is done."""
+    """Predecessors of ascending vehicles in an ascending batch; how many have none, and how many of
+    the batch are `gone`. No report is marked here: the caller knows the outcome when it is done."""
     old, starts, many = begin, 0, 0
     for i in range(len(numbers)):
         me = numbers[i]
@@ -239,11 +266,11 @@ def merge_join(numbers, reports, begin, end, links, gone):
 
 
 @numba.njit
-def hash_join(numbers, reports, base, count, ascending, built, table, s30, links, gone):
+def hash_join(numbers, batches, s30, links, gone):
     """The same for vehicles in any order, by marks. The second of two is TWICE."""
-    starts = 0
+    starts, reports = 0, batches.report
     for i in range(len(numbers)):
-        old = find(table, built, reports, base, count, ascending, s30, numbers[i])
+        old = find(batches, s30, numbers[i])
         links[i] = NEW
         if old >= 0:
             fate = reports[old].bits >> FATE_AT
@@ -253,43 +280,36 @@ def hash_join(numbers, reports, base, count, ascending, built, table, s30, links
             elif fate == GOES_ON:
                 links[i] = TWICE
         starts += links[i] == NEW
-    return starts, left_behind(reports, base[s30], base[s30] + count[s30], gone)
+    begin = batches.base[s30]
+    return starts, left_behind(reports, begin, begin + batches.count[s30], gone)
 
 
 @numba.njit
-def start_trips(
-    state, reports, table, road_vids, road_phases, sums, time, vid, numbers, links, standing,
-    events,
-):  # fmt: skip
-    """Those that have no predecessor are on the road now; how many events that causes.
+def start_trips(batches, road, time, vids, numbers, links, standing, stops):
+    """Those that have no predecessor are on the road now.
 
     A vehicle that reported less than 30 s ago ends that trip, and its standing still.
     """
-    number, happened, phase = state.number, 0, time % PERIOD
-    for i in range(len(vid)):
+    number, phase = road.number, time % PERIOD
+    for i in range(len(links)):
         if links[i] != NEW:
             continue
-        slot = numbers[i] >> 32
-        before = known_phase(road_vids, road_phases, vid[i], slot)
+        vid, slot = vids[i], numbers[i] >> 32
+        before = known_phase(road.vid, road.phase, vid, slot)
         if before == phase:
             links[i] = TWICE
             continue
-        number[ROAD] += set_phase(road_vids, road_phases, vid[i], slot, phase)
+        number[ROAD] += set_phase(road.vid, road.phase, vid, slot, phase)
         if before < 0:
             continue
         earlier = time - (time - before) % PERIOD
-        place = find(
-            table, state.built, reports, state.base, state.count, state.ascending,
-            earlier & (RING - 1), numbers[i],
-        )  # fmt: skip
-        last = reports[place]
+        last = batches.report[find(batches, earlier & (RING - 1), numbers[i])]
         if earlier >= time - time % 60:
-            summed(sums, number, last)
+            summed(road.sum, number, last)
         last.bits |= OVER << FATE_AT
         if (last.bits >> EQUAL_AT) & SMALL == STOPPED_AFTER and not standing:
             where = place_of(last.key, (last.bits >> LANE_AT) & SMALL, last.bits & POSITION)
-            happened = note(events, happened, where, np.int64(vid[i]), time)
-    return happened
+            note(stops, where, vid, time)
 
 
 @numba.njit(inline="always")
@@ -303,14 +323,17 @@ def equal_reports(last, key, lane, pos):
 
 
 @numba.njit
-def take_in(
-    reports, here, same_minute, standing, until, number, sums, vid, spd, lane_dir_seg, pos,
-    numbers, links, keys, flags, fresh, gains, events, happened,
-):  # fmt: skip
-    """Keep the reports and say what each of them means; how many events there are now."""
+def take_in(reports, here, same_minute, rule, road, second, links, meant, stops):
+    """Keep the reports from place `here` on, and say what each of them means.
+
+    `rule`: whether only cars with speed 0 stand, and until when those of this second do.
+    """
+    standing, until = rule
+    vid, spd, where = second.vid, second.spd, second.where
+    number, sums, numbers = road.number, road.sum, second.number
     for i in range(len(vid)):
-        lane, seg = lane_dir_seg[i] & 7, lane_dir_seg[i] >> 4
-        key = ((numbers[i] >> 32) * 2 + ((lane_dir_seg[i] >> 3) & 1)) * SEGMENTS + seg
+        lane, seg, pos = lane_of(where[i]), seg_of(where[i]), pos_of(where[i])
+        key = ((numbers[i] >> 32) * 2 + dir_of(where[i])) * SEGMENTS + seg
         report, speed = reports[here + i], np.int64(spd[i])
         counts = speed == 0 if standing else 1 <= lane <= 3
         equal, is_summed = 1 if counts else 0, 1
@@ -321,7 +344,7 @@ def take_in(
         else:
             last = reports[links[i]]
             if counts:
-                equal = equal_reports(last, key, lane, pos[i])
+                equal = equal_reports(last, key, lane, pos)
             flag = CROSSED if last.key % SEGMENTS != seg else 0
             if flag != 0 and lane != 4:
                 flag |= TRIGGER
@@ -335,12 +358,12 @@ def take_in(
             gain, new = add_speed(sums, vid[i], key, speed)
             number[SUMS] += new
         report.vid, report.key, report.spd = vid[i], key, spd[i]
-        report.bits = pos[i] | (lane << LANE_AT) | (equal << EQUAL_AT) | (is_summed << SUMMED_AT)
+        report.bits = pos | (lane << LANE_AT) | (equal << EQUAL_AT) | (is_summed << SUMMED_AT)
         if equal == STOPPED_AFTER:
-            where = place_of(key, lane, pos[i])
-            happened = note(events, happened, where, np.int64(vid[i]), until)
-        keys[i], flags[i], fresh[i], gains[i] = key, flag | (lane << 4), new, gain
-    return happened
+            note(stops, place_of(key, lane, pos), vid[i], until)
+        meaning = meant[i]
+        meaning.vid, meaning.key, meaning.link = vid[i], key, links[i]
+        meaning.flags, meaning.fresh, meaning.gain = flag | (lane << LANE_SHIFT), new, gain
 
 
 @numba.njit
@@ -349,80 +372,90 @@ def second_reports(links, origin):
     many = 0
     for i in range(len(links)):
         many += links[i] == TWICE
-    rejects = np.empty(2 * many, np.int64)
+    rejects = np.empty(many, REJECT)
     at = 0
     for i in range(len(links) if many else 0):
         if links[i] == TWICE:
-            rejects[at], rejects[at + 1] = origin[i], SECOND_REPORT
-            at += 2
+            rejects[at].origin, rejects[at].reason = origin[i], SECOND_REPORT
+            at += 1
     return rejects
 
 
+@numba.njit
+def implausible_speeds(spd):
+    """How many speeds no car drives at."""
+    many = 0
+    for i in range(len(spd)):
+        many += (spd[i] < 0) | (spd[i] > 100)
+    return many
+
+
+@numba.njit
+def joined(batches, s30, numbers, ascending, links, gone):
+    """Predecessors in the batch of 30 seconds ago: how many reports start trips, how many of the
+    batch are gone, and the batches as they are now."""
+    if ascending and batches.ascending[s30]:
+        begin = batches.base[s30]
+        end = begin + batches.count[s30]
+        starts, many = merge_join(numbers, batches.report, begin, end, links, gone)
+    else:
+        batches = with_room(batches)
+        starts, many = hash_join(numbers, batches, s30, links, gone)
+    return starts, many, batches
+
+
 @xs.kernel(state=STATE, out=VEHICLE_OUT)
-def vehicles(
-    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, last, standing, lasting,
-    state, out,
-):  # fmt: skip
+def vehicles(time, vid, spd, xway, where, origin, last, rule, state, out):
     """Trips, crossings and stopped cars: a trip goes on exactly 30 s after its last report.
 
-    Rule set `paper`: `standing` 0, cars stop in lanes 1 to 3 at any speed, and for `lasting` = 30 s
-    from each report. `brandeis`: `standing` 1, only reports of speed 0 count, in any lane.
+    `rule` is whether only cars with speed 0 stand, in any lane (`brandeis`), or those in lanes 1 to
+    3 at any speed (`paper`); and how many seconds of standing still follow from a report.
     """
-    number, base, count, second = state.number, state.base, state.count, state.second
-    s, s30 = time & (RING - 1), (time - PERIOD) & (RING - 1)
+    standing, lasting = rule[0], rule[1]
+    number, s, s30 = state.number, time & (RING - 1), (time - PERIOD) & (RING - 1)
     sums = begin_second(state, time)
     reports = room_for(state, time, len(vid))
     numbers, ascending = vehicle_numbers(state, vid, xway)
-    table = state.table
+    batches = Batches(
+        reports, state.base, state.count, state.ascending, state.built, state.table
+    )  # fmt: skip
     links = np.empty(len(vid), np.int32)
-    gone, many = np.empty(count[s30], np.int32), 0
-    same_minute, regular = time % 60 >= PERIOD, second[s30] == time - PERIOD
-    if not regular:
-        links[:] = NEW
-        starts = len(vid)
-    elif ascending and state.ascending[s30]:
-        starts, many = merge_join(numbers, reports, base[s30], base[s30] + count[s30], links, gone)
+    gone, many, starts = np.empty(state.count[s30], np.int32), 0, len(vid)
+    same_minute, regular = time % 60 >= PERIOD, state.second[s30] == time - PERIOD
+    if regular:
+        starts, many, batches = joined(batches, s30, numbers, ascending, links, gone)
     else:
-        table = with_room(table, state.built, count)
-        starts, many = hash_join(
-            numbers, reports, base, count, state.ascending, state.built, table, s30, links, gone
-        )
+        links[:] = NEW
     road_vids, road_phases = state.road_vid, state.road_phase
     while 20 * (number[ROAD] + starts) > 17 * len(road_vids):
         road_vids, road_phases = larger_road(road_vids, road_phases)
-    sums = roomy(sums, number, 2 * starts)
-    events, happened = np.empty(6 * len(vid), np.int64), 0
+    road = Road(road_vids, road_phases, roomy(sums, number, 2 * starts), number)
+    stops = Stops(np.empty(2 * len(vid), STOP), np.zeros(1, np.int64))
     if starts > 0:
         if not state.ascending.all():
-            table = with_room(table, state.built, count)
-        happened = start_trips(
-            state, reports, table, road_vids, road_phases, sums, time, vid, numbers, links,
-            standing, events,
-        )  # fmt: skip
+            batches = with_room(batches)
+        start_trips(batches, road, time, vid, numbers, links, standing, stops)
     rejects = second_reports(links, origin)
     vids = vid
     if len(rejects) > 0:
         good = links != TWICE
-        vids, spd, lane_dir_seg, pos = vid[good], spd[good], lane_dir_seg[good], pos[good]
+        vids, spd, where = vid[good], spd[good], where[good]
         numbers, links = numbers[good], links[good]
-    n, here = len(vids), base[s]
-    keys, flags = np.empty(n, np.int32), np.empty(n, np.int16)
-    fresh, gains = np.empty(n, np.int8), np.empty(n, np.float64)
+    second = Second(vids, spd, where, numbers)
+    n, here = len(links), state.base[s]
     # A vehicle whose last report is in the sums of this minute has an entry there, and may need
     # one more.
-    sums = roomy(sums, number, starts + (min(n, number[SUMS]) if same_minute else 0))
-    happened = take_in(
-        reports, here, same_minute, standing, time + lasting, number, sums, vids, spd,
-        lane_dir_seg, pos, numbers, links, keys, flags, fresh, gains, events, happened,
-    )  # fmt: skip
-    count[s], state.ascending[s] = n, ascending
+    more = starts + (min(n, number[SUMS]) if same_minute else 0)
+    road = Road(road_vids, road_phases, roomy(road.sum, number, more), number)
+    meant = np.empty(n, REPORT)
+    until = (standing, time + lasting)
+    take_in(reports, here, same_minute, until, road, second, links, meant, stops)
+    state.count[s], state.ascending[s] = n, ascending
     if regular:
-        over(reports, gone[:many], road_vids, road_phases, number, sums, same_minute)
-        count[s30], second[s30] = 0, NEVER
-    implausible = 0
-    for i in range(n):
-        implausible += (spd[i] < 0) | (spd[i] > 100)
+        over(reports, gone[:many], road, same_minute)
+        state.count[s30], state.second[s30] = 0, NEVER
+    kept = np.array([here, len(reports)])
     out.emit_at(
-        0, time, vids, keys, links, flags, fresh, gains, events[: 3 * happened], rejects, here,
-        len(reports), implausible,
+        0, time, last, meant, kept, stops.row[: stops.count[0]], rejects,
+        implausible_speeds(second.spd),
     )  # fmt: skip

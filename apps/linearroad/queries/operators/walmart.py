@@ -15,20 +15,28 @@ from linearroad.queries.layout import (
     BY_TRIP,
     CROSSED,
     FIRST,
+    LANE_SHIFT,
+    MARK,
     NO_MINUTE,
+    REJECT,
+    REPORT,
     SECOND_REPORT,
     SEGMENTS,
+    STOP,
     TRIGGER,
     column,
-)  # fmt: skip
+)
 from linearroad.queries.operators.accidents import marked, segment_key
+from linearroad.queries.operators.check import dir_of, lane_of, pos_of, seg_of
 from linearroad.queries.operators.roads import add_xway, slot_of
 from linearroad.queries.operators.vehicles import (
     STOPPED_AFTER,
     VEHICLE_OUT,
+    Stops,
+    implausible_speeds,
     note,
     place_of,
-)  # fmt: skip
+)
 
 __all__ = ["accidents_walmart", "vehicles_walmart"]
 
@@ -86,6 +94,59 @@ def larger_records(records):
     return records
 
 
+@numba.njit
+def slots_of(xway, keys, slots, number):
+    """The slot of each report's expressway; those that are new get one."""
+    found = np.empty(len(xway), np.int64)
+    for i in range(len(xway)):
+        slot = slot_of(keys, slots, np.int64(xway[i]))
+        if slot < 0:
+            slot = number[XWAYS]
+            keys, slots = add_xway(keys, slots, slot, np.int64(xway[i]))
+            number[XWAYS] = slot + 1
+        found[i] = slot
+    return found
+
+
+@numba.njit
+def moved_on(record, time, where, road, stops):
+    """Take a report into its vehicle's record: what it does, as flags."""
+    lane, seg, pos = lane_of(where), seg_of(where), pos_of(where)
+    vid, is_new = np.int32(record.vehicle & 0xFFFFFFFF), record.minute == NO_MINUTE
+    before = place_of(road * SEGMENTS, record.lane, record.pos)
+    if is_new or (lane == 0 and time - record.last > GAP):
+        flag = FIRST
+        if not is_new and record.equal == STOPPED_AFTER:
+            note(stops, before, vid, FOR_EVER)
+        record.equal = 1
+    else:
+        flag = CROSSED if record.seg != seg else 0
+        if record.lane == lane and record.pos == pos:
+            if record.equal == STOPPED_AFTER - 1:
+                note(stops, place_of(road * SEGMENTS, lane, pos), vid, STANDS)
+            record.equal = min(record.equal + 1, STOPPED_AFTER)
+        else:
+            if record.equal == STOPPED_AFTER:
+                note(stops, before, vid, MOVED)
+            record.equal = 1
+    if lane != 4 and flag != 0:
+        flag |= TRIGGER
+    record.last, record.lane, record.pos, record.seg = time, lane, pos, seg
+    return flag
+
+
+@numba.njit
+def record_of(records, number, vehicle):
+    """The place of a vehicle's record, which may be made now; there is room for it."""
+    at = record_at(records, vehicle)
+    if records[at].used == 0:
+        record = records[at]
+        record.used, record.vehicle, record.trip = 1, vehicle, number[VEHICLES]
+        record.minute, record.equal, record.seen = NO_MINUTE, 0, NO_MINUTE
+        number[VEHICLES] += 1
+    return at
+
+
 @xs.kernel(
     state={
         "number": np.zeros(2, np.int64),
@@ -95,77 +156,41 @@ def larger_records(records):
     },
     out=VEHICLE_OUT,
 )
-def vehicles_walmart(
-    time, vid, spd, xway, lane_dir_seg, pos, origin, request, rejected, last, state,
-    out,
-):  # fmt: skip
+def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
     """Trips, crossings and stopped cars; `gain` is the speed itself, for one mean over reports."""
-    n = len(vid)
-    number, records = state.number, state.record
-    xway_keys, xway_slots = state.xway_key, state.xway_slot
-    keys, trips = np.empty(n, np.int32), np.empty(n, np.int32)
-    flags, fresh = np.empty(n, np.int16), np.empty(n, np.int8)
-    gains, vids = np.empty(n, np.float64), np.empty(n, np.int32)
-    events, happened = np.empty(6 * n, np.int64), 0
-    rejects, refused = np.empty(2, np.int64), 0
-    implausible, kept = 0, 0
+    n, number, records = len(vid), state.number, state.record
+    slots = slots_of(xway, state.xway_key, state.xway_slot, number)
+    while 3 * (number[VEHICLES] + n) > 2 * len(records):
+        records = larger_records(records)
+    meant, rejects = np.empty(n, REPORT), np.empty(n, REJECT)
+    stops, speeds = Stops(np.empty(2 * n, STOP), np.zeros(1, np.int64)), np.empty(n, np.int32)
+    kept, refused = 0, 0
     for i in range(n):
-        slot = slot_of(xway_keys, xway_slots, np.int64(xway[i]))
-        if slot < 0:
-            slot = number[XWAYS]
-            xway_keys, xway_slots = add_xway(xway_keys, xway_slots, slot, np.int64(xway[i]))
-            number[XWAYS] = slot + 1
-        if 3 * (number[VEHICLES] + 1) > 2 * len(records):
-            records = larger_records(records)
-        lane, seg = lane_dir_seg[i] & 7, np.int64(lane_dir_seg[i] >> 4)
-        road = slot * 2 + ((lane_dir_seg[i] >> 3) & 1)
+        lane, seg = lane_of(where[i]), np.int64(seg_of(where[i]))
+        road = slots[i] * 2 + dir_of(where[i])
         # Two reports in one second: also when they are from the two directions.
         opposite = records[record_at(records, ((road ^ 1) << 32) + vid[i])]
-        record = records[record_at(records, (road << 32) + vid[i])]
-        if (record.used and record.seen == time) or (opposite.used and opposite.seen == time):
-            if 2 * refused == len(rejects):
-                rejects = np.concatenate((rejects, np.empty_like(rejects)))
-            rejects[2 * refused], rejects[2 * refused + 1] = origin[i], SECOND_REPORT
+        mine = record_at(records, (road << 32) + vid[i])
+        if (records[mine].used and records[mine].seen == time) or (
+            opposite.used and opposite.seen == time
+        ):
+            rejects[refused].origin, rejects[refused].reason = origin[i], SECOND_REPORT
             refused += 1
             continue
-        if spd[i] < 0 or spd[i] > 100:
-            implausible += 1
-        place = place_of(road * SEGMENTS, lane, pos[i])
-        new = record.used == 0
-        if new:
-            record.used, record.vehicle, record.trip = 1, (road << 32) + vid[i], number[VEHICLES]
-            record.minute, record.equal = NO_MINUTE, 0
-            number[VEHICLES] += 1
+        record = records[record_of(records, number, (road << 32) + vid[i])]
+        speeds[i - refused] = spd[i]
         record.seen = time
-        if not new and record.lane == 4 and lane != 0:
+        if record.minute != NO_MINUTE and record.lane == 4 and lane != 0:
             continue  # off the road: ignored altogether
-        old_place = place_of(road * SEGMENTS, record.lane, record.pos)
-        if new or (lane == 0 and time - record.last > GAP):
-            flag = FIRST
-            if not new and record.equal == STOPPED_AFTER:
-                happened = note(events, happened, old_place, np.int64(vid[i]), FOR_EVER)
-            record.equal = 1
-        else:
-            flag = CROSSED if record.seg != seg else 0
-            if record.lane == lane and record.pos == pos[i]:
-                if record.equal == STOPPED_AFTER - 1:
-                    happened = note(events, happened, place, np.int64(vid[i]), STANDS)
-                record.equal = min(record.equal + 1, STOPPED_AFTER)
-            else:
-                if record.equal == STOPPED_AFTER:
-                    happened = note(events, happened, old_place, np.int64(vid[i]), MOVED)
-                record.equal = 1
-        if lane != 4 and flag != 0:
-            flag |= TRIGGER
-        record.last, record.lane, record.pos, record.seg = time, lane, pos[i], seg
-        vids[kept], keys[kept] = vid[i], road * SEGMENTS + seg
-        trips[kept], flags[kept] = record.trip, flag | (lane << 4)
-        fresh[kept] = first_this_minute(record, time // 60, seg)
-        gains[kept] = spd[i]
+        flag = moved_on(record, time, where[i], road, stops)
+        meaning = meant[kept]
+        meaning.vid, meaning.key, meaning.link = vid[i], road * SEGMENTS + seg, record.trip
+        meaning.flags = flag | (lane << LANE_SHIFT)
+        meaning.fresh, meaning.gain = first_this_minute(record, time // 60, seg), spd[i]
         kept += 1
     out.emit_at(
-        0, time, vids[:kept], keys[:kept], trips[:kept], flags[:kept], fresh[:kept], gains[:kept],
-        events[: 3 * happened], rejects[: 2 * refused], BY_TRIP, number[VEHICLES], implausible,
+        0, time, last, meant[:kept], np.array([BY_TRIP, number[VEHICLES]]),
+        stops.row[: stops.count[0]], rejects[:refused], implausible_speeds(speeds[: n - refused]),
     )  # fmt: skip
 
 
@@ -232,35 +257,31 @@ def first_accident(accidents, count, key, place, time):
         "nodes": np.zeros(64, STOOD),
         "accident": np.zeros(16, ACCIDENT),
     },
-    out=column("int64"),
+    out={"mark": column(MARK)},
 )
-def accidents_walmart(
-    time, vid, key, link, flags, fresh, gain, event, reject, kept_at, linked, implausible, state,
-    out,
-):  # fmt: skip
+def accidents_walmart(time, stop, state, out):
     """Marks the minutes of first accidents, once each minute is over and nobody has moved in it."""
     number, heads, nodes, accidents = state.number, state.heads, state.nodes, state.accident
-    marks, count, minute = np.empty(8, np.int64), 0, time // 60
+    marks, count, minute = np.empty(4, MARK), 0, time // 60
     for a in range(number[ACCIDENTS]):
         accident = accidents[a]
         if accident.over == 0:
-            for past in range(accident.marked + 1, minute):
+            for past in range(max(accident.marked + 1, minute - 2), minute):  # older ones are over
                 marks = marked(marks, count, accident.key, past)
                 count += 1
             accident.marked = max(accident.marked, minute - 1)
-    many = len(event) // 3
-    if number[NODES] + many > len(nodes):
-        nodes = xs.grow(nodes, 2 * (number[NODES] + many))
-    for i in range(many):  # who moves away in this second does not meet who stops in it
-        if event[3 * i + 2] != STANDS:
-            set_state(heads, nodes, number, event[3 * i], event[3 * i + 1], event[3 * i + 2], time)
-    for i in range(many):
-        if event[3 * i + 2] == STANDS:
-            set_state(heads, nodes, number, event[3 * i], event[3 * i + 1], STANDS, time)
-    for i in range(many):
-        place = event[3 * i]
+    if number[NODES] + len(stop) > len(nodes):
+        nodes = xs.grow(nodes, 2 * (number[NODES] + len(stop)))
+    for i in range(len(stop)):  # who moves away in this second does not meet who stops in it
+        if stop[i].until != STANDS:
+            set_state(heads, nodes, number, stop[i].place, stop[i].vid, stop[i].until, time)
+    for i in range(len(stop)):
+        if stop[i].until == STANDS:
+            set_state(heads, nodes, number, stop[i].place, stop[i].vid, STANDS, time)
+    for i in range(len(stop)):
+        place = stop[i].place
         where = segment_key(place)
-        if event[3 * i + 2] == STANDS and standing_since(heads, nodes, place, time) > 1:
+        if stop[i].until == STANDS and standing_since(heads, nodes, place, time) > 1:
             if first_accident(accidents, number[ACCIDENTS], where, place, time):
                 if number[ACCIDENTS] == len(accidents):
                     accidents = xs.grow(accidents, 2 * len(accidents))
@@ -273,4 +294,4 @@ def accidents_walmart(
         if accident.over == 0:
             if standing_since(heads, nodes, accident.place, accident.since) < 2:
                 accident.over = 1
-    out.emit_at(0, marks[: 2 * count])
+    out.emit_at(0, marks[:count])
