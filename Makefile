@@ -26,8 +26,8 @@ $(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
 	$(BIN)/python hatch_build.py
 	@touch $@
 
-test: install ## the tests (slow ones and benchmarks aside)
-	$(RUN_PYTEST) -m "not slow"
+test: install ## the tests (slow ones and benchmarks aside), in as many processes as there are cores
+	$(RUN_PYTEST) -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 test-slow: install ## the tests that take minutes
 	$(RUN_PYTEST) -m slow

@@ -20,7 +20,7 @@ __all__ = ["PAPER", "further_rows", "rows_beside_paper", "summary_line", "write_
 Accident = dict[str, int]
 
 NOT_GIVEN = "not given"
-# Three hours of one expressway as the paper of 2004 reports them (the paper's section 4.3.1 and, for
+# Three hours of one expressway as the paper of 2004 reports them (the paper's section 4.3.1; for
 # vehicles, the paper's section 3.2.3). Travel-time requests follow from the paper's section 3.1.1:
 # 40 % of the requests that 1 % of the position reports bring along.
 PAPER = {
