@@ -36,7 +36,7 @@ class Engine:
 
     def run(self, query: Query) -> Run:
         """Run it so; `KeyboardInterrupt` where Ctrl-C cuts it short."""
-        return query.run(self.scheduler, self.memory, self.tuple_burst).uninterrupted()
+        return query.run(self.scheduler, self.memory, self.tuple_burst, debug=False).uninterrupted()
 
     def timed_run(self, query: Query) -> tuple[Run, Trial]:
         """The same with loading, which is what happens before the first tuple, timed apart."""

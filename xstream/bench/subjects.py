@@ -49,13 +49,13 @@ def application(
         declare(query, window, repeat)
         return query
 
-    declared(1).run().uninterrupted()  # compiled now, if it was not before
+    declared(1).run(debug=False).uninterrupted()  # compiled now, if it was not before
     repeat = 1
     while True:
         told.advance(note="finding out how often the recording is repeated")
         query = declared(repeat)
         begin = perf_counter()
-        query.run().uninterrupted()
+        query.run(debug=False).uninterrupted()
         took = perf_counter() - begin
         if took > seconds / 4 or repeat >= 1 << 16:
             break
