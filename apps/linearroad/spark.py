@@ -108,11 +108,15 @@ def session(
     places = (os.environ.get(LOCAL_DIRS) or tempfile.gettempdir()).split(",")
     with scratch(Path(places[0]), "xstream-spark-") as room, _no_java_left(room):
         gateway = _start_java(url, _settings(url, name, memory, room.folder), room)
+        killed = False
         try:
             with _killed_by_interrupt(gateway.proc):
                 yield _connect(url)
+        except KeyboardInterrupt:
+            killed = True
+            raise
         finally:
-            _stop_java(gateway)
+            _stop_java(gateway, killed)
 
 
 def _settings(master: str, name: str, memory: str, folder: Path) -> dict[str, str]:
@@ -240,17 +244,27 @@ def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
         if callable(before):
             signal.signal(signal.SIGINT, before)
         if received:
-            java.wait()
             logging.disable(logging.NOTSET)
 
 
-def _stop_java(gateway: Any) -> None:
-    """End the session and its Java; pyspark starts afresh the next time."""
+def _stop_java(gateway: Any, killed: bool) -> None:
+    """End the session and its Java; pyspark starts afresh the next time.
+
+    Nobody waits for one that was killed: on a busy machine it takes its threads seconds to die.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     java: subprocess.Popen[bytes] = gateway.proc
-    spark = SparkSession._instantiatedSession
+    if killed:
+        java.kill()
+    else:
+        _end(java, gateway, SparkSession._instantiatedSession)
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+
+
+def _end(java: subprocess.Popen[bytes], gateway: Any, spark: Any) -> None:
     if java.poll() is None and spark is not None:
         try:
             spark.stop()
@@ -264,8 +278,6 @@ def _stop_java(gateway: Any) -> None:
     except subprocess.TimeoutExpired:
         java.kill()
         java.wait()
-    SparkSession._instantiatedSession = SparkSession._activeSession = None
-    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def run_tasks(

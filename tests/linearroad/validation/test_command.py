@@ -33,6 +33,7 @@ from tests.reference.linearroad_strategies import Scenario, scenario
 from xstream.errors import InputError, XStreamError
 
 ROOT = Path(__file__).resolve().parents[3]
+MANIFEST = b'{"version": 1, "complete": true, "parameters": {"expressways": 1}}'
 REPORT = "0,{t},{vid},50,0,1,0,2,11000,-1,-1,-1,-1,-1,-1"
 
 
@@ -128,7 +129,12 @@ def test_lz4_with_a_large_dictionary_is_read(spark_session: Any, tmp_path: Path)
     ("name", "content", "sentence"),
     [
         ("output.parquet", b"PAR1", "not a Parquet file"),
-        ("history", None, "has no history"),
+        ("history", None, "has no manifest"),
+        (
+            "history",
+            MANIFEST,
+            "has no history",
+        ),
         ("rows.csv.gz", gzip.compress(b"0" * 9999)[:20], "cannot be read to its end"),
     ],
 )
@@ -139,8 +145,10 @@ def test_unreadable_files_get_one_sentence(
     rows = tmp_path / ("rows.csv.gz" if name == "rows.csv.gz" else "rows.csv")
     rows.write_bytes(b"")
     history = HistoryPaths()
-    if content is None:
+    if name == "history":
         history = HistoryPaths(tmp_path)
+        if content is not None:
+            (tmp_path / "manifest.json").write_bytes(content)
     elif name == "rows.csv.gz":
         rows.write_bytes(content)
     else:
