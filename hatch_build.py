@@ -28,9 +28,9 @@ except ImportError:  # run as a script from an environment without hatchling
 
 ROOT = Path(__file__).resolve().parent
 #: The public headers, lowest layer first: what C includes and what cffi parses.
-HEADERS = ("xstream/sigseg/sigseg.h", "xstream/ops/operator.h", "xstream/sched/plan.h")
-ROOMS = ("xstream/sigseg", "xstream/ops", "xstream/sched")
-#: Python functions that the core calls (xstream/ops/python.c).
+HEADERS = ("xstream/sigseg/sigseg.h", "xstream/engine/operator.h", "xstream/sched/plan.h")
+ROOMS = ("sigseg", "engine", "sched", "kernels", "ops")
+#: Python functions that the core calls (xstream/engine/python.c).
 CALLBACKS = """
 extern "Python+C" int32_t xs_python_process(int64_t token);
 extern "Python+C" int32_t xs_python_produce(int64_t token);
@@ -46,7 +46,7 @@ def headers() -> list[Path]:
 
 
 def sources() -> list[Path]:
-    return sorted(path for room in ROOMS for path in (ROOT / room).glob("*.c"))
+    return sorted(path for room in ROOMS for path in (ROOT / "xstream" / room).glob("*.c"))
 
 
 def declarations(header: Path) -> str:

@@ -18,8 +18,10 @@ ROOMS = [
     "console",
     "_native",
     "sigseg",
-    "ops",
+    "engine",
     "sched",
+    "kernels",
+    "ops",
     "query",
     "io",
     "testing",
@@ -133,9 +135,9 @@ def test_the_docstring_of_xstream_names_the_rooms_in_this_order() -> None:
 def test_a_wrong_import_is_noticed(tmp_path: Path) -> None:
     """The checks above read what they should: tried on an import that breaks the order."""
     wrong = ROOT / "xstream" / "sigseg" / "segment.py"
-    text = "def f():\n    from xstream.ops import kernel\n    from xstream import Query\n"
+    text = "def f():\n    from xstream.kernels import kernel\n    from xstream import Query\n"
     found = [imported_room(module, name) for _, module, name in _imports_of(text, wrong)]
-    assert found == ["ops", "query"]
+    assert found == ["kernels", "query"]
     assert all(ROOMS.index(room or "") > ROOMS.index("sigseg") for room in found)
 
 

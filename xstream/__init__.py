@@ -6,8 +6,10 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.console      what commands share: interrupts, progress, checks of options and outputs
     xstream._native      the core in C: blocks, counts, lists, managers, queues, scheduler loops
     xstream.sigseg       SigSeg, Timebase, the memory managers
-    xstream.ops          the operator library, and kernels compiled to function pointers
+    xstream.engine       what runs a plan: operators, queues, costs, the bridge to Python
     xstream.sched        four schedulers and rate control over a compiled plan
+    xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
+    xstream.ops          the operator library, one operator a file
     xstream.query        declares a graph; stream, run and drawing are beside it
     xstream.io           sources and sinks
     xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
@@ -43,9 +45,9 @@ from xstream.errors import (
 if TYPE_CHECKING:
     from xstream import io as io
     from xstream import testing as testing
-    from xstream.ops._numba import array_at, grow, prefetch
-    from xstream.ops.kernel import Kernel, kernel
-    from xstream.ops.schema import Out, Scalar, Schema, Segment, schema
+    from xstream.engine.schema import Out, Scalar, Schema, Segment, schema
+    from xstream.kernels._numba import array_at, grow, prefetch
+    from xstream.kernels.kernel import Kernel, kernel
     from xstream.query import Query
     from xstream.run import KernelState, OperatorCost, OperatorStats, Run
     from xstream.sched import SCHEDULER_NAMES
@@ -71,16 +73,16 @@ _LAZY = {
     "SigSeg": "xstream.sigseg",
     "Timebase": "xstream.sigseg",
     "memory_manager": "xstream.sigseg",
-    "Kernel": "xstream.ops.kernel",
-    "kernel": "xstream.ops.kernel",
-    "array_at": "xstream.ops._numba",
-    "grow": "xstream.ops._numba",
-    "prefetch": "xstream.ops._numba",
-    "Out": "xstream.ops.schema",
-    "Scalar": "xstream.ops.schema",
-    "Schema": "xstream.ops.schema",
-    "Segment": "xstream.ops.schema",
-    "schema": "xstream.ops.schema",
+    "Kernel": "xstream.kernels.kernel",
+    "kernel": "xstream.kernels.kernel",
+    "array_at": "xstream.kernels._numba",
+    "grow": "xstream.kernels._numba",
+    "prefetch": "xstream.kernels._numba",
+    "Out": "xstream.engine.schema",
+    "Scalar": "xstream.engine.schema",
+    "Schema": "xstream.engine.schema",
+    "Segment": "xstream.engine.schema",
+    "schema": "xstream.engine.schema",
     "Query": "xstream.query",
     "KernelState": "xstream.run",
     "OperatorCost": "xstream.run",

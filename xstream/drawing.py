@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xstream.ops.schema import Schema
+    from xstream.engine.schema import Schema
     from xstream.query import Query
 
 __all__ = ["dot"]

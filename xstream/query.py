@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xstream.engine.operator import MAX_SIZE, Operator
+from xstream.engine.schema import Schema, SchemaLike, schema, shortened
 from xstream.errors import GraphError, SchemaError
 from xstream.ops.basic import Feedback
-from xstream.ops.operator import MAX_SIZE, Operator
-from xstream.ops.schema import Schema, SchemaLike, schema, shortened
 
 if TYPE_CHECKING:
     from xstream.run import InitialState, Run

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
+from xstream.engine._python import take_error
+from xstream.engine.native import NativePlan, describe_tuple, read_slots
+from xstream.engine.schema import Schema
 from xstream.errors import GraphError, OperatorError, SegmentMemoryError
-from xstream.ops._python import take_error
-from xstream.ops.apply import KernelApply, raised_by
+from xstream.kernels.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
-from xstream.ops.native import NativePlan, describe_tuple, read_slots
-from xstream.ops.schema import Schema
 from xstream.query import Node, Query, SinkRef
 from xstream.sched import Scheduler
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Schema, SchemaLike
 from xstream.errors import GraphError
-from xstream.ops.apply import Sink, apply
+from xstream.kernels.apply import Sink, apply
+from xstream.kernels.kernel import Kernel
 from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
 from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.gate import Gate
 from xstream.ops.join import Join
-from xstream.ops.kernel import Kernel
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Schema, SchemaLike
 from xstream.ops.select import Select
 from xstream.ops.signal_methods import SignalMethods
 from xstream.ops.sync import Sync

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream._native import ffi, lib
+from xstream.engine.native import NativePlan, checked, owned
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Scalar, Schema, SchemaLike, Segment, scalar_of, schema
 from xstream.errors import GraphError, SchemaError
 from xstream.io.clock import StopSignal
-from xstream.ops.native import NativePlan, checked, owned
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Scalar, Schema, SchemaLike, Segment, scalar_of, schema
 from xstream.query import Query
 from xstream.sigseg import MemoryManager, SigSeg, Timebase
 

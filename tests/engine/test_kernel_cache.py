@@ -14,9 +14,9 @@ import pytest
 
 import xstream as xs
 from tests.engine import kernels
-from xstream.ops import _cache
-from xstream.ops._adapter import compile_kernel
-from xstream.ops._fingerprint import fingerprint
+from xstream.kernels import _cache
+from xstream.kernels._adapter import compile_kernel
+from xstream.kernels._fingerprint import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -25,7 +25,7 @@ begin = time.perf_counter()
 import numpy as np, xstream as xs
 from numba import njit
 import shared
-from xstream.ops import apply
+from xstream.kernels import apply
 
 SCALE = 2.0
 TABLE = np.array([1.0, 2.0])
@@ -295,7 +295,7 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
     """Sets in another order, objects at other addresses: the same code all the same."""
     script = """
 import numpy as np, xstream as xs
-from xstream.ops._fingerprint import fingerprint
+from xstream.kernels._fingerprint import fingerprint
 class Thing: pass
 thing = Thing()
 def kernel(x):

@@ -10,7 +10,7 @@ import pytest
 
 import xstream as xs
 from tests.engine import kernels
-from xstream.ops import apply as apply_module
+from xstream.kernels import apply as apply_module
 
 RECORD = np.dtype([("level", "f4"), ("code", "i2")])
 

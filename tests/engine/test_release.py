@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from xstream.ops.apply import PythonApply
-from xstream.ops.schema import schema
+from xstream.engine.schema import schema
+from xstream.kernels.apply import PythonApply
 
 SAMPLES = np.arange(4096.0)
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 import xstream as xs
-from xstream.ops.operator import Operator
+from xstream.engine.operator import Operator
 from xstream.testing import run_operator
 
 # A kernel compiles in the first example, and the machine may be busy with something else.

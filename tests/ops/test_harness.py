@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import xstream as xs
+from xstream.engine.operator import Operator
 from xstream.ops.basic import Pass
 from xstream.ops.deinterleave import Deinterleave
-from xstream.ops.operator import Operator
 from xstream.testing import (
     Collector,
     CutSignal,

@@ -20,6 +20,7 @@ import pytest
 
 import xstream as xs
 from tests.reference import numbers
+from xstream.kernels._numba import PlainEmitter
 from xstream.ops import (
     cfar,
     decimate,
@@ -39,7 +40,6 @@ from xstream.ops import (
     trimpeak,
 )  # fmt: skip
 from xstream.ops._kernels import detection, filters, spectrum, statistics
-from xstream.ops._numba import PlainEmitter
 from xstream.testing import run_operator
 
 NOISE = np.random.default_rng(5).normal(size=96)

@@ -96,7 +96,7 @@ def test_detectaudio_cuts_the_events_out_of_all_channels() -> None:
 def test_library_kernels_come_from_the_cache_in_a_fresh_process(tmp_path: Path) -> None:
     script = """
 import numpy as np, xstream as xs
-from xstream.ops.apply import KernelApply
+from xstream.kernels.apply import KernelApply
 q = xs.Query()
 src = q.source(xs.io.array(np.ones(64, np.float32), window=32))
 src.hanning(32).fft(32).count(); src.std_above(0.5).count(); src.trimpeak().count()

@@ -3,8 +3,8 @@
 import numpy as np
 
 from xstream.bench._statistics import deviation, mean
-from xstream.ops._numba import grow
-from xstream.ops.kernel import kernel
+from xstream.kernels._numba import grow
+from xstream.kernels.kernel import kernel
 
 #: Room for a window of samples; `grow` makes more where a window is longer.
 _HELD = 4096

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream._native import lib
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import MAX_SIZE, Operator
+from xstream.engine.schema import Field, Scalar, Schema, Segment, shortened
 from xstream.errors import SchemaError
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import MAX_SIZE, Operator
-from xstream.ops.schema import Field, Scalar, Schema, Segment, shortened
 from xstream.sigseg import SigSeg, Timebase
 
 __all__ = ["ArraySource", "SampleSource", "array", "samples"]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from xstream.engine._python import PythonSource
+from xstream.engine.native import NativePlan
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Schema, SchemaLike, schema
 from xstream.errors import SchemaError
-from xstream.ops._python import PythonSource
-from xstream.ops.native import NativePlan
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Schema, SchemaLike, schema
 
 __all__ = ["IterableSource", "iterable"]
 

@@ -1,5 +1,5 @@
 /* The operators that every query has: pass, sources over recordings and lists, sinks. */
-#include "engine.h"
+#include "../engine/engine.h"
 
 /* -- pass ---------------------------------------------------------------------------------- */
 

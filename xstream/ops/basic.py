@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, same_schema
+from xstream.engine.schema import Field, Scalar, Schema
 from xstream.errors import SchemaError
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, same_schema
-from xstream.ops.schema import Field, Scalar, Schema
 
 __all__ = ["Collect", "Count", "Feedback", "Merge", "Ordered", "Pass"]
 

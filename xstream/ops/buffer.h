@@ -1,7 +1,7 @@
 /* What operators keep between tuples: a stretch of one signal, and tuples whose turn will come. */
 #ifndef XS_BUFFER_H
 #define XS_BUFFER_H
-#include "engine.h"
+#include "../engine/engine.h"
 
 /* The samples of a stream that are still wanted, grown at the end and trimmed in front. */
 typedef struct {

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from xstream.engine.operator import finite_number, whole_number
+from xstream.engine.schema import Scalar, Schema
+from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import detection
-from xstream.ops.kernel import Kernel, kernel_of
-from xstream.ops.operator import finite_number, whole_number
-from xstream.ops.schema import Scalar, Schema
 from xstream.ops.window_kernel import WindowKernel
 
 __all__ = ["Cfar"]

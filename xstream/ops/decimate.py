@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xstream.engine.operator import whole_number
+from xstream.engine.schema import Schema
+from xstream.kernels.kernel import Kernel
 from xstream.ops.fir import checked_taps, fir_arguments, fir_kernel
-from xstream.ops.kernel import Kernel
-from xstream.ops.operator import whole_number
-from xstream.ops.schema import Schema
 from xstream.ops.window_kernel import WindowKernel, float_for
 
 __all__ = ["Decimate", "lowpass"]

@@ -1,6 +1,6 @@
 /* deinterleave: sample i of the stream is sample i / n of output i % n. Indices decide, so windows
  * need not hold whole frames and nothing is kept from one to the next. */
-#include "engine.h"
+#include "../engine/engine.h"
 
 typedef struct {
     xs_op op;

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, one_segment, whole_number
-from xstream.ops.schema import Field, Schema, Segment
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, one_segment, whole_number
+from xstream.engine.schema import Field, Schema, Segment
 from xstream.sigseg import Timebase
 
 __all__ = ["Deinterleave"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, one_segment
-from xstream.ops.schema import Schema
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, one_segment
+from xstream.engine.schema import Schema
 
 __all__ = ["Dewindow"]
 

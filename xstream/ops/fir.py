@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Out, Schema
 from xstream.errors import GraphError
+from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import filters
-from xstream.ops.kernel import Kernel, kernel_of
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Out, Schema
 from xstream.ops.window_kernel import WindowKernel, float_for
 
 __all__ = ["Fir", "checked_taps", "fir_arguments", "fir_kernel"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from xstream.engine.operator import numeric_segment, whole_number
+from xstream.engine.schema import Out, Schema
+from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import spectrum
 from xstream.ops.fft import full_spectrum
-from xstream.ops.kernel import Kernel, kernel_of
-from xstream.ops.operator import numeric_segment, whole_number
-from xstream.ops.schema import Out, Schema
 from xstream.ops.window_kernel import MAX_TRANSFORM, WindowKernel, float_for
 
 __all__ = ["Ifft"]

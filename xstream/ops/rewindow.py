@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, one_segment, whole_number
+from xstream.engine.schema import Schema
 from xstream.errors import GraphError
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, one_segment, whole_number
-from xstream.ops.schema import Schema
 
 __all__ = ["Rewindow"]
 

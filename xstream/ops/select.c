@@ -1,5 +1,5 @@
 /* select: some fields of a tuple, in any order. */
-#include "engine.h"
+#include "../engine/engine.h"
 
 typedef struct {
     xs_op op;

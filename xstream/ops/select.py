@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import ffi, lib
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Schema
 from xstream.errors import SchemaError
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Schema
 
 __all__ = ["Select"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from xstream.engine.operator import Operator
 from xstream.ops.cfar import Cfar
 from xstream.ops.decimate import Decimate
 from xstream.ops.dewindow import Dewindow
@@ -16,7 +17,6 @@ from xstream.ops.hanning import Hanning
 from xstream.ops.ifft import Ifft
 from xstream.ops.mean import Mean
 from xstream.ops.mean_below import MeanBelow
-from xstream.ops.operator import Operator
 from xstream.ops.rewindow import Rewindow
 from xstream.ops.silence import Silence
 from xstream.ops.stats import Stats

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xstream.engine.operator import finite_number
+from xstream.engine.schema import Schema
+from xstream.kernels.kernel import Kernel
 from xstream.ops._kernels import statistics as kernels
-from xstream.ops.kernel import Kernel
-from xstream.ops.operator import finite_number
-from xstream.ops.schema import Schema
 from xstream.ops.window_kernel import WindowKernel
 
 __all__ = ["Silence"]

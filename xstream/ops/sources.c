@@ -1,5 +1,5 @@
 /* Sources over what lies in memory: recordings as windows or sample by sample, and lists. */
-#include "engine.h"
+#include "../engine/engine.h"
 
 typedef struct {
     xs_op op;
@@ -129,7 +129,7 @@ typedef struct {
     int32_t type;
 } xs_sample_source;
 
-/* The sample types, as xstream/ops/schema.py numbers them. */
+/* The sample types, as xstream/engine/schema.py numbers them. */
 enum { S_BOOL, S_I8, S_I16, S_I32, S_I64, S_U8, S_U16, S_U32, S_U64, S_F32, S_F64 };
 
 static xs_slot sample_slot(const char *at, int32_t type)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xstream.engine.schema import Schema
+from xstream.kernels.kernel import Kernel
 from xstream.ops._kernels import statistics as kernels
-from xstream.ops.kernel import Kernel
-from xstream.ops.schema import Schema
 from xstream.ops.window_kernel import WindowKernel
 
 __all__ = ["Stats"]

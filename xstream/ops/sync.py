@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, one_segment
+from xstream.engine.schema import Schema
 from xstream.errors import SchemaError
 from xstream.ops.gate import check_control
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, one_segment
-from xstream.ops.schema import Schema
 from xstream.ops.zip import side_by_side
 
 __all__ = ["Sync"]

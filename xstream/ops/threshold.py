@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xstream.engine.operator import finite_number
+from xstream.engine.schema import Schema
+from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import detection
-from xstream.ops.kernel import Kernel, kernel_of
-from xstream.ops.operator import finite_number
-from xstream.ops.schema import Schema
 from xstream.ops.window_kernel import WindowKernel
 
 __all__ = ["Threshold"]

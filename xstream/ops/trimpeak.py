@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from xstream.engine.operator import numeric_segment
+from xstream.engine.schema import Out, Schema
+from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import detection
-from xstream.ops.kernel import Kernel, kernel_of
-from xstream.ops.operator import numeric_segment
-from xstream.ops.schema import Out, Schema
 from xstream.ops.window_kernel import WindowKernel
 
 __all__ = ["Trimpeak"]

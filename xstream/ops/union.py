@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator, same_schema
-from xstream.ops.schema import Field, Scalar, Schema
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator, same_schema
+from xstream.engine.schema import Field, Scalar, Schema
 from xstream.ops.zip import side_by_side
 
 __all__ = ["Union"]

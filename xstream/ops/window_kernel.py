@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xstream.ops.apply import KernelApply
-from xstream.ops.operator import Operator, numeric_segment
-from xstream.ops.schema import Schema
+from xstream.engine.operator import Operator, numeric_segment
+from xstream.engine.schema import Schema
+from xstream.kernels.apply import KernelApply
 
 __all__ = ["MAX_TRANSFORM", "WindowKernel", "float_for"]
 

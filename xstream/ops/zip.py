@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xstream._native import lib
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Field, Schema
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Field, Schema
 
 __all__ = ["Zip", "side_by_side"]
 
@@ -16,7 +16,7 @@ __all__ = ["Zip", "side_by_side"]
 def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
     """The fields of all, in order; a name that is taken gets the number of its stream.
 
-    >>> from xstream.ops.schema import schema
+    >>> from xstream.engine.schema import schema
     >>> str(side_by_side((schema(int), schema(float))))
     '(value: int64, value1: float64)'
     """

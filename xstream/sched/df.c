@@ -1,5 +1,5 @@
 /* DF, depth first: successors are called by reference as soon as a tuple is emitted (pass() in
- * ../ops/engine.h does it, for all edges that prepare marked as direct). What had to wait in a
+ * ../engine/engine.h does it, for all edges that prepare marked as direct). What had to wait in a
  * queue, at edges that close a cycle and below very deep calls, runs here: the least recently
  * processed operator first. */
 #include "schedulers.h"

@@ -1,7 +1,7 @@
 /* Plans: operators connected by edges, and the four schedulers that run them. */
 #ifndef XS_PLAN_H
 #define XS_PLAN_H
-#include "../ops/operator.h"
+#include "../engine/operator.h"
 
 typedef enum { XS_FIFO, XS_FIFO_SLICE, XS_RTC, XS_DF } xs_scheduler_kind;
 

@@ -1,7 +1,7 @@
 /* The four schedulers, one file each behind xs_scheduler. */
 #ifndef XS_SCHEDULERS_H
 #define XS_SCHEDULERS_H
-#include "../ops/engine.h"
+#include "../engine/engine.h"
 
 extern const xs_scheduler xs_fifo, xs_fifo_slice, xs_rtc, xs_df;
 #endif

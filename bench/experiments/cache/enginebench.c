@@ -4,7 +4,7 @@
  *     enginebench SCHEDULER OPERATORS WINDOWS     SCHEDULER as xs_scheduler_kind numbers them */
 #include <stdio.h>
 
-#include "../../../xstream/ops/engine.h"
+#include "../../../xstream/engine/engine.h"
 
 /* The core calls Python operators through these; there are none here. */
 int32_t xs_python_process(int64_t token) { return (int32_t)token * 0 + XS_FAILED; }

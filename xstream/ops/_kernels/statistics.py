@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from xstream.ops.kernel import kernel
+from xstream.kernels.kernel import kernel
 
 # Sums may be taken in another order, which is what lets them use vector registers; infinities and
 # NaN keep their meaning.

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from xstream._native import ffi, lib
+from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import InputError, SegmentMemoryError
-from xstream.ops.schema import Scalar, Schema, Segment
 from xstream.sigseg import MemoryManager, SigSeg
 from xstream.sigseg.segment import Signal, adopt
 

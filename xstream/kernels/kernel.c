@@ -1,8 +1,8 @@
 /* Compiled kernels: the core fills a frame, calls a function pointer, and passes on what comes out.
- * Nothing here knows numba; xstream/ops/_adapter.py writes the other side of the frame. */
+ * Nothing here knows numba; xstream/kernels/_adapter.py writes the other side of the frame. */
 #include <sys/mman.h>
 
-#include "engine.h"
+#include "../engine/engine.h"
 
 enum {
     OWN_PAGES = 1 << 17, /* bytes from which a state array has pages of its own */

@@ -1,6 +1,6 @@
 """Kernels to function pointers: generates the other side of the core's frame and compiles it.
 
-The core fills a frame of 64-bit words (xstream/ops/operator.h) and calls an adapter; the adapter
+The core fills a frame of 64-bit words (xstream/engine/operator.h) and calls an adapter; the adapter
 makes arrays of the words, calls the kernel, and puts back what comes out:
 
     words 0..5    self, allocate, send, raised, verdict, ended
@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from xstream._native import lib
+from xstream.engine.schema import Field, FieldType, Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError
-from xstream.ops import _cache
-from xstream.ops._fingerprint import fingerprint
-from xstream.ops.kernel import Kernel
-from xstream.ops.schema import Field, FieldType, Out, Scalar, Schema, Segment, scalar_of
+from xstream.kernels import _cache
+from xstream.kernels._fingerprint import fingerprint
+from xstream.kernels.kernel import Kernel
 from xstream.sigseg import Timebase
 
 __all__ = ["CompiledKernel", "OutputRule", "compile_kernel"]
@@ -224,7 +224,7 @@ def _compiling(debug: bool) -> AbstractContextManager[None]:
     """How numba is to compile."""
     if not debug:
         return nullcontext()
-    from xstream.ops._debug import checks
+    from xstream.kernels._debug import checks
 
     return checks()
 
@@ -335,7 +335,7 @@ def _jitted(kernel: Kernel, debug: bool) -> Any:
 
     if not debug:
         return njit(kernel.function, error_model="numpy")
-    from xstream.ops._debug import own_twin
+    from xstream.kernels._debug import own_twin
 
     return own_twin(njit(kernel.function, error_model="python"))
 
@@ -349,7 +349,7 @@ class _Call:
     ) -> None:  # fmt: skip
 
         # Numba must know xs.grow and the others before it types a kernel that names them.
-        from xstream.ops import _numba  # noqa: F401
+        from xstream.kernels import _numba  # noqa: F401
 
         self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
         self.words, self.states, self.outputs_at = words, states, outputs_at
@@ -454,10 +454,11 @@ class _Call:
             "import numpy as np",
             "from numpy import dtype",
             "from numba import carray",
-            "from xstream.ops._numba import address_as_pointer as _at, as_readonly as _readonly",
-            "from xstream.ops._numba import call_allocate as _allocate, fill as _fill",
-            "from xstream.ops._numba import emitter_maker",
-            "from xstream.ops._numba import guarded_call as _call",
+            "from xstream.kernels._numba import address_as_pointer as _at",
+            "from xstream.kernels._numba import as_readonly as _readonly",
+            "from xstream.kernels._numba import call_allocate as _allocate, fill as _fill",
+            "from xstream.kernels._numba import emitter_maker",
+            "from xstream.kernels._numba import guarded_call as _call",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
         if self.kernel.state_names:

@@ -1,8 +1,8 @@
 """Plain Python operators: the core calls in with a tuple, Python answers with tuples.
 
-A tuple travels through an exchange of raw slots (xstream/ops/python.c). Slots are read and written
-through typed pointers that are made once, and segments of one signal are recognised by identity:
-what is left is about what Python itself takes to call a function.
+A tuple travels through an exchange of raw slots (xstream/engine/python.c). Slots are read and
+written through typed pointers that are made once, and segments of one signal are recognised by
+identity: what is left is about what Python itself takes to call a function.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from xstream._native import ffi, lib
+from xstream.engine._packing import Slots, packer, shown
+from xstream.engine.native import NativePlan, checked
+from xstream.engine.schema import MAX_FIELDS, Schema, Segment
 from xstream.errors import SchemaError
-from xstream.ops._packing import Slots, packer, shown
-from xstream.ops.native import NativePlan, checked
-from xstream.ops.schema import MAX_FIELDS, Schema, Segment
 from xstream.sigseg import SigSeg
 from xstream.sigseg.segment import adopt
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xstream.engine.native import NativePlan
+from xstream.engine.schema import Schema, Segment, shortened
 from xstream.errors import GraphError, SchemaError
-from xstream.ops.native import NativePlan
-from xstream.ops.schema import Schema, Segment, shortened
 
 __all__ = [
     "MAX_SIZE",

@@ -103,7 +103,7 @@ xs_op *xs_op_python_source(xs_plan *plan, int64_t token);
 xs_exchange *xs_python_exchange(xs_op *op);
 int32_t xs_emit(xs_op *op, int32_t port, const xs_slot *tuple);
 
-/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/ops/_adapter.py: the
+/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/kernels/_adapter.py: the
  * words below, then inputs (a segment takes three words: address, width, start; a scalar one),
  * arguments, states (address and length) and outputs. */
 typedef enum { XS_KERNEL_MAP, XS_KERNEL_FILTER, XS_KERNEL_ITERATE } xs_kernel_mode;

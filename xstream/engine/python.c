@@ -1,7 +1,7 @@
 /* Plain Python operators and sources: a tuple out to Python, tuples back. */
 #include "engine.h"
 
-/* Defined by the extension module; the bodies are in xstream/ops/_python.py. */
+/* Defined by the extension module; the bodies are in xstream/engine/_python.py. */
 int32_t xs_python_process(int64_t token);
 int32_t xs_python_produce(int64_t token);
 int32_t xs_python_finish(int64_t token);

@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
+from xstream.engine._python import PythonOperator
+from xstream.engine.native import NativePlan, checked, debug_asked
+from xstream.engine.operator import Operator
+from xstream.engine.schema import Schema, schema
 from xstream.errors import KernelError, SegmentMemoryError
-from xstream.ops._adapter import (
+from xstream.kernels._adapter import (
     ArgumentType,
     CompiledKernel,
     argument_types,
     compile_kernel,
     normal_arguments,
 )
-from xstream.ops._python import PythonOperator
-from xstream.ops.kernel import Kernel
-from xstream.ops.native import NativePlan, checked, debug_asked
-from xstream.ops.operator import Operator
-from xstream.ops.schema import Schema, schema
+from xstream.kernels.kernel import Kernel
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
 
@@ -159,7 +159,7 @@ def raised_by(op: Any) -> BaseException | None:
     error: BaseException = ctypes.cast(address, ctypes.py_object).value
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(error))
     if isinstance(error, IndexError):
-        from xstream.ops._debug import OutOfBoundsError
+        from xstream.kernels._debug import OutOfBoundsError
 
         return error.described() if isinstance(error, OutOfBoundsError) else error
     return error

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from xstream._native import ffi, lib
+from xstream.engine.native import owned
+from xstream.engine.schema import Scalar, Schema, Segment, shortened
 from xstream.errors import SchemaError
-from xstream.ops.native import owned
-from xstream.ops.schema import Scalar, Schema, Segment, shortened
 from xstream.sigseg import MemoryManager, SigSeg
 from xstream.sigseg.segment import Signal
 

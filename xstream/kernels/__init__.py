@@ -1,0 +1,1 @@
+"""Kernels: from `@xs.kernel` to a function pointer, and the cache of compiled code."""
