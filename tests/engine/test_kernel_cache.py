@@ -45,7 +45,7 @@ def mine(window, state, out):
 q = xs.Query()
 out = q.source(xs.io.array(np.arange(8.0), window=4)).iterate(mine).collect()
 found = q.run()[out]
-compiled = apply._compiled(mine, "iterate", q.nodes[0].outputs[0], ())
+compiled = apply._compiled(mine, "iterate", q.nodes[0].outputs[0], (), False)
 print(compiled.from_cache, found[0], time.perf_counter() - begin)
 """
 SHARED = """

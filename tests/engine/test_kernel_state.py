@@ -112,5 +112,5 @@ def test_only_kernels_keep_a_state_that_can_be_had() -> None:
     run = query.run()
     with pytest.raises(GraphError, match="pairs is not a kernel"):
         run.state("pairs")
-    with pytest.raises(GraphError, match="no operator is called 'nobody'"):
+    with pytest.raises(GraphError, match="'nobody' is no operator"):
         run.state("nobody")
