@@ -85,7 +85,7 @@ def test_a_look_ahead_changes_nothing_wherever_it_goes() -> None:
 @pytest.mark.parametrize(
     ("state", "kind", "sentence"),
     [
-        ({"nobody": {}}, GraphError, "state is given for 'nobody', which is no operator"),
+        ({"nobody": {}}, GraphError, "'nobody' is no operator of"),
         ({"rows": {}}, GraphError, "rows is not a kernel"),
         ({"kept": {"seen": np.zeros(1, np.int64)}}, KernelError, "keeps seen, kept, and is given"),
         (
