@@ -1,4 +1,4 @@
-"""Every code block of the pages on the engine runs, and prints what stands below it."""
+"""The code of the pages on the engine runs and prints what the pages say; links lead somewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("tutorial.md", "kernels.md", "schedulers.md")
+#: Pages whose links are followed.
+LINKED = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "apps").glob("*/README.md")),
+]
 EXAMPLES = ("records.py", "statfilter.py", "three_ways.py")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
@@ -39,10 +46,19 @@ def test_the_code_of_a_page_prints_what_the_page_says(page: str, tmp_path: Path)
     assert run_script(script) == said
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):
-        assert (ROOT / "docs" / target).exists(), target
+def anchors(text: str) -> set[str]:
+    """The anchors of a page: those of its headings, as GitHub makes them, and its own."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    made = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    return made | set(re.findall(r'<a id="([\w-]+)">', text))
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)", page.read_text()):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there.read_text()), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
