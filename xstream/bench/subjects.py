@@ -7,12 +7,11 @@ import io
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-from unittest import mock
 
 from xstream.console import Progress
 from xstream.errors import InputError
@@ -72,6 +71,17 @@ class _Found(BaseException):
         self.query = query
 
 
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another value for an attribute, for as long as the block runs."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> Query:
     """The query that a script runs first, or as its `number`th; the script ends there.
 
@@ -92,9 +102,9 @@ def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> 
         return run(self, *given, **named).uninterrupted()
 
     with (
-        mock.patch.object(Query, "run", found),
-        mock.patch.object(sys, "argv", [str(path), *arguments]),
-        mock.patch.object(sys, "path", [str(path.resolve().parent), *sys.path]),
+        _replaced(Query, "run", found),
+        _replaced(sys, "argv", [str(path), *arguments]),
+        _replaced(sys, "path", [str(path.resolve().parent), *sys.path]),
         contextlib.redirect_stdout(io.StringIO()),
     ):
         try:
