@@ -28,7 +28,14 @@ except ImportError:  # run as a script from an environment without hatchling
 
 ROOT = Path(__file__).resolve().parent
 #: The public headers, lowest layer first: what C includes and what cffi parses.
-HEADERS = ("xstream/sigseg/sigseg.h", "xstream/engine/operator.h", "xstream/sched/plan.h")
+HEADERS = (
+    "xstream/sigseg/sigseg.h",
+    "xstream/engine/operator.h",
+    "xstream/engine/plan.h",
+    "xstream/sched/run.h",
+    "xstream/kernels/kernel.h",
+    "xstream/ops/operators.h",
+)
 ROOMS = ("sigseg", "engine", "sched", "kernels", "ops")
 #: Python functions that the core calls (xstream/engine/python.c).
 CALLBACKS = """

@@ -30,6 +30,7 @@ ROOMS = [
     "cli",
 ]
 BESIDE = {
+    "graph": "query",
     "stream": "query",
     "run": "query",
     "drawing": "query",
@@ -38,17 +39,31 @@ BESIDE = {
 }
 MODULES = sorted(path for path in (ROOT / "xstream").rglob("*.py") if path.parent != ROOT)
 APPS = sorted((ROOT / "apps").rglob("*.py"))
-C_FILES = sorted((ROOT / "xstream" / "sigseg").glob("*.[ch]"))
+C_FILES = sorted((ROOT / "xstream").rglob("*.[ch]"))
 
 
 def room_of(part: str) -> str:
     return BESIDE.get(part, part)
 
 
-def imports(path: Path) -> Iterator[tuple[int, str, str | None]]:
-    """Line, module and imported name of every import, wherever it stands in the file."""
+def imports(path: Path, executed: bool = False) -> Iterator[tuple[int, str, str | None]]:
+    """Line, module and imported name of every import, wherever it stands in the file.
+
+    Those inside functions count, and those under TYPE_CHECKING as well: a room that names the types
+    of another one knows of it. Where `executed`, the latter are left out.
+    """
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test).endswith("TYPE_CHECKING")
+        for statement in block.body
+        for node in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if executed and id(node) in typing_only:
+            continue
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -86,12 +101,71 @@ def test_a_room_imports_only_rooms_listed_before_it(path: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("path", C_FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_segments_in_c_know_nothing_of_operators_and_plans(path: Path) -> None:
-    for include in re.findall(r'#include "([^"]+)"', path.read_text()):
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_cycle(imported: dict[str, set[str]]) -> list[str] | None:
+    """Modules that import each other in a circle, or None."""
+    done: set[str] = set()
+
+    def search(module: str, path: list[str]) -> list[str] | None:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return None
+        for other in sorted(imported[module]):
+            found = search(other, [*path, module])
+            if found is not None:
+                return found
+        done.add(module)
+        return None
+
+    cycles = (search(module, []) for module in sorted(imported))
+    return next((cycle for cycle in cycles if cycle is not None), None)
+
+
+def test_no_modules_import_each_other() -> None:
+    """Not inside functions either. Types of one room may name each other.
+
+    The package itself is left out: it loads the names of all rooms when they are asked for.
+    """
+    modules = {module_of(path): path for path in MODULES}
+    imported: dict[str, set[str]] = {name: set() for name in modules if name != "xstream"}
+    for module, reached in imported.items():
+        for _, theirs, name in imports(modules[module], executed=True):
+            whole = theirs if name is None else f"{theirs}.{name}"
+            reached |= {whole if whole in imported else theirs} & set(imported) - {module}
+    assert import_cycle(imported) is None
+
+
+def test_an_import_cycle_is_found() -> None:
+    assert import_cycle({"a": {"b"}, "b": {"c"}, "c": set()}) is None
+    assert import_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+def included_rooms(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """What a C file includes of ours, and the rooms that those files are in."""
+    for include in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.M):
         target = (path.parent / include).resolve()
         assert target.exists(), f"{path} includes {include}, which is not there"
-        assert target.parent == path.parent, f"{path} includes {include}"
+        yield include, target.relative_to(ROOT / "xstream").parts[0]
+
+
+@pytest.mark.parametrize("path", C_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_c_file_includes_only_headers_of_its_room_and_of_those_before_it(path: Path) -> None:
+    mine = path.relative_to(ROOT / "xstream").parts[0]
+    for include, theirs in included_rooms(path, path.read_text()):
+        assert ROOMS.index(theirs) <= ROOMS.index(mine), f"{path} includes {include}"
+
+
+def test_the_rooms_in_c_are_compiled_and_read_here() -> None:
+    assert {path.parent.name for path in C_FILES} == {"sigseg", "engine", "sched", "kernels", "ops"}
+    header = ROOT / "xstream" / "engine" / "engine.h"
+    wrong = '#include "plan.h"\n#include "../sched/run.h"\n'
+    assert [room for _, room in included_rooms(header, wrong)] == ["engine", "sched"]
+    assert ROOMS.index("sched") > ROOMS.index("engine")
 
 
 @pytest.mark.parametrize("path", APPS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -141,7 +215,14 @@ def test_a_wrong_import_is_noticed(tmp_path: Path) -> None:
     assert all(ROOMS.index(room or "") > ROOMS.index("sigseg") for room in found)
 
 
-def _imports_of(text: str, path: Path) -> list[tuple[int, str, str | None]]:
+def test_imports_for_types_count_as_use_and_not_as_a_cycle() -> None:
+    text = "if TYPE_CHECKING:\n    from xstream.query import Query\nimport xstream.run\n"
+    path = ROOT / "xstream" / "sigseg" / "segment.py"
+    assert [module for _, module, _ in _imports_of(text, path)] == ["xstream.run", "xstream.query"]
+    assert [module for _, module, _ in _imports_of(text, path, executed=True)] == ["xstream.run"]
+
+
+def _imports_of(text: str, path: Path, executed: bool = False) -> list[tuple[int, str, str | None]]:
     class Pretended:
         def relative_to(self, root: Path) -> Path:
             return path.relative_to(root)
@@ -149,4 +230,4 @@ def _imports_of(text: str, path: Path) -> list[tuple[int, str, str | None]]:
         def read_text(self) -> str:
             return text
 
-    return list(imports(Pretended()))  # type: ignore[arg-type]
+    return list(imports(Pretended(), executed))  # type: ignore[arg-type]

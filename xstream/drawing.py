@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from xstream.engine.schema import Schema
-    from xstream.query import Query
+from xstream.engine.schema import Schema
+from xstream.graph import Graph
 
 __all__ = ["dot"]
 
@@ -17,7 +15,7 @@ NODE_WIDTH = 18
 EDGE_WIDTH = 32
 
 
-def dot(query: Query) -> str:
+def dot(query: Graph) -> str:
     """The graph; an edge names its fields, and its tooltip has the whole schema."""
     lines = [
         f"digraph {_quoted(query.name)} {{",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -19,14 +19,12 @@ from xstream.engine._python import take_error
 from xstream.engine.native import NativePlan, describe_tuple, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, OperatorError, SegmentMemoryError
+from xstream.graph import Graph, Node, SinkRef
 from xstream.kernels.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
-from xstream.query import Node, Query, SinkRef
 from xstream.sched import Scheduler
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
-
-if TYPE_CHECKING:
-    from xstream.stream import Stream
+from xstream.stream import Stream
 
 __all__ = ["Counted", "InitialState", "KernelState", "OperatorCost", "OperatorStats", "Run"]
 
@@ -38,7 +36,7 @@ class NodeHandle(Protocol):
     """What stands for an operator of a query: a stream that comes from it, or a sink."""
 
     @property
-    def query(self) -> Query:
+    def query(self) -> Graph:
         """The query."""
 
     @property
@@ -47,7 +45,7 @@ class NodeHandle(Protocol):
 
 
 #: What kernels begin with, by the names of operators or by the streams that come from them.
-InitialState = Mapping[str, KernelState] | Mapping["Stream", KernelState]
+InitialState = Mapping[str, KernelState] | Mapping[Stream, KernelState]
 
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
@@ -105,7 +103,7 @@ class Run:
 
     def __init__(
         self,
-        query: Query,
+        query: Graph,
         scheduler: Scheduler,
         manager: MemoryManager,
         tuple_burst: int | None,
@@ -248,7 +246,7 @@ class Run:
             cause = raised_by(self._ops[node.id])
         if cause is not None:
             message = f"{type(cause).__name__}: {cause}"
-        if message == "out of memory":
+        if cause is None and failure.out_of_memory:
             raise self.manager.out_of_memory(f"{where}: a result")
         raise OperatorError(f"{where}: {message}") from cause
 

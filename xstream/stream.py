@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xstream.engine.operator import Operator
-from xstream.engine.schema import Schema, SchemaLike
+from xstream.engine.schema import SchemaLike
 from xstream.errors import GraphError
+from xstream.graph import Port, SinkRef
 from xstream.kernels.apply import Sink, apply
 from xstream.kernels.kernel import Kernel
 from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
@@ -20,7 +21,6 @@ from xstream.ops.signal_methods import SignalMethods
 from xstream.ops.sync import Sync
 from xstream.ops.union import Union
 from xstream.ops.zip import Zip
-from xstream.query import Query, SinkRef
 
 __all__ = ["Stream"]
 
@@ -33,21 +33,18 @@ class WriteTarget(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stream(SignalMethods):
+class Stream(Port, SignalMethods):
     """What comes out of an operator. Methods add an operator behind it."""
-
-    query: Query
-    node: int
-    port: int
-
-    @property
-    def schema(self) -> Schema:
-        """What its tuples carry."""
-        return self.query.nodes[self.node].outputs[self.port]
 
     def then(self, operator: Operator, *others: Stream, name: str | None = None) -> Stream:
         """Put any operator with one output behind this stream (and others)."""
-        return self.query.add(operator, (self, *others), name)[0]
+        return self._behind(operator, (self, *others), name)[0]
+
+    def _behind(
+        self, operator: Operator, inputs: tuple[Stream, ...], name: str | None
+    ) -> tuple[Stream, ...]:
+        node = self.query.add_node(operator, inputs, name)
+        return tuple(Stream(self.query, node.id, port) for port in range(len(node.outputs)))
 
     def __repr__(self) -> str:
         return f"<Stream of {self.schema} from {self.query.nodes[self.node].name}>"
@@ -163,7 +160,7 @@ class Stream(SignalMethods):
         >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
         [[1, 2], [7], [8]]
         """
-        return self.query.add(Gate(), (control, self), name)[0]
+        return self._behind(Gate(), (control, self), name)[0]
 
     def sync(self, *streams: Stream, flush: bool = False, name: str | None = None) -> Stream:
         """This is a control stream (keep, start, stop): those ranges of all the streams.
@@ -211,7 +208,7 @@ class Stream(SignalMethods):
         >>> np.asarray(run[a][0]).tolist(), np.asarray(run[b][0]).tolist()
         ([0, 2, 4], [1, 3, 5])
         """
-        return self.query.add(Deinterleave(channels), (self,), name)
+        return self._behind(Deinterleave(channels), (self,), name)
 
     def passed(self, name: str | None = None) -> Stream:
         """The same tuples, through an operator that does nothing: for measurements."""

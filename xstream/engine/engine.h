@@ -2,8 +2,7 @@
 #ifndef XS_ENGINE_H
 #define XS_ENGINE_H
 #include "../sigseg/internal.h"
-#include "../sched/plan.h"
-#include "operator.h"
+#include "plan.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -102,6 +101,7 @@ struct xs_plan {
     int32_t failed_fields;
     uint64_t failed_segments;
     xs_slot failed_tuple[MAX_FIELDS];
+    bool out_of_memory;
     char message[512];
 };
 

@@ -56,15 +56,17 @@ int32_t op_fail(xs_op *op, const char *format, ...)
     return XS_FAILED;
 }
 
-int32_t op_out_of_memory(xs_op *op) { return op_fail(op, "out of memory"); }
+int32_t op_out_of_memory(xs_op *op)
+{
+    if (!op->plan->message[0]) op->plan->out_of_memory = true;
+    return op_fail(op, "out of memory");
+}
 
 int32_t op_outside(xs_op *op, int64_t start, int64_t width)
 {
     return op_fail(op, "a segment of %lld samples from index %lld lies outside the indices of a "
                    "signal, which end at 2**62", (long long)width, (long long)start);
 }
-
-void xs_plan_fail(xs_op *op, const char *message) { op_fail(op, "%s", message); }
 
 /* Keeps the first failing tuple, so that whoever reports the failure can show it. */
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple)
@@ -185,8 +187,6 @@ int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
         to = to->only;
     }
 }
-
-int32_t xs_emit(xs_op *op, int32_t port, const xs_slot *tuple) { return emit(op, port, tuple); }
 
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
 {

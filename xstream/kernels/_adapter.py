@@ -1,6 +1,6 @@
 """Kernels to function pointers: generates the other side of the core's frame and compiles it.
 
-The core fills a frame of 64-bit words (xstream/engine/operator.h) and calls an adapter; the adapter
+The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an adapter; the adapter
 makes arrays of the words, calls the kernel, and puts back what comes out:
 
     words 0..5    self, allocate, send, raised, verdict, ended

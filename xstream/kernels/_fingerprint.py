@@ -30,7 +30,7 @@ _OPAQUE_ROOTS = {
 #: What kernels use of xstream loads names when they are asked for, and has implementations that
 #: only numba sees: the contents of these files stand for it.
 _OPAQUE_MODULES = {"xstream", "xstream.kernels._numba"}
-_OURS = ("_numba.py", "_adapter.py", "_debug.py", "../engine/operator.h")
+_OURS = ("_numba.py", "_adapter.py", "_debug.py", "kernel.h")
 
 
 def fingerprint(function: types.FunctionType, *context: object) -> str:
@@ -52,7 +52,7 @@ def _versions() -> str:
     config = numba.config
     ours = hashlib.sha256()
     for name in _OURS:
-        path = Path(__file__).parent / name
+        path = Path(__file__).with_name(name)
         ours.update(path.read_bytes() if path.exists() else b"")  # a wheel has no C
     return repr(
         (sys.version, numba.__version__, llvmlite.__version__, np.__version__, ours.hexdigest(),

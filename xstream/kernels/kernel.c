@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "../engine/engine.h"
+#include "kernel.h"
 
 enum {
     OWN_PAGES = 1 << 17, /* bytes from which a state array has pages of its own */

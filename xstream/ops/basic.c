@@ -1,5 +1,6 @@
 /* The operators that every query has: pass, sources over recordings and lists, sinks. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 /* -- pass ---------------------------------------------------------------------------------- */
 
@@ -19,8 +20,6 @@ static int32_t count_process(xs_op *op, int32_t port, const xs_slot *tuple) { re
 static const xs_op_table count_table = {.process = count_process};
 
 xs_op *xs_op_count(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &count_table); }
-
-int64_t xs_counted_samples(xs_op *op) { return op->samples; }
 
 /* -- collect ------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #ifndef XS_BUFFER_H
 #define XS_BUFFER_H
 #include "../engine/engine.h"
+#include "operators.h"
 
 /* The samples of a stream that are still wanted, grown at the end and trimmed in front. */
 typedef struct {

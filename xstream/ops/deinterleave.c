@@ -1,6 +1,7 @@
 /* deinterleave: sample i of the stream is sample i / n of output i % n. Indices decide, so windows
  * need not hold whole frames and nothing is kept from one to the next. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 typedef struct {
     xs_op op;

@@ -1,6 +1,7 @@
 /* join: a symmetric hash join of two streams on a whole number, such as a timestamp. What has come
  * from either side is kept in a hash table, and every tuple looks into the other side's. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 /* Tuples of one side: rows that are chained by the bucket of their key. */
 typedef struct {

@@ -1,5 +1,6 @@
 /* select: some fields of a tuple, in any order. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 typedef struct {
     xs_op op;

@@ -1,5 +1,6 @@
 /* Sources over what lies in memory: recordings as windows or sample by sample, and lists. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 typedef struct {
     xs_op op;

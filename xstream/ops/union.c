@@ -1,5 +1,6 @@
 /* union: tuples of several streams as they come, each behind the number of its stream. */
 #include "../engine/engine.h"
+#include "operators.h"
 
 static int32_t union_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {

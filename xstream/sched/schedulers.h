@@ -2,6 +2,9 @@
 #ifndef XS_SCHEDULERS_H
 #define XS_SCHEDULERS_H
 #include "../engine/engine.h"
+#include "run.h"
+
+enum { NAP_NS = 20000 }; /* how long to sleep while every source waits for its next tuple */
 
 extern const xs_scheduler xs_fifo, xs_fifo_slice, xs_rtc, xs_df;
 #endif

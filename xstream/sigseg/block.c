@@ -29,8 +29,6 @@ void xs_manager_drop(xs_manager *manager)
     if (count_release(&manager->refs)) free(manager);
 }
 
-xs_kind xs_manager_kind(const xs_manager *manager) { return manager->kind; }
-
 void xs_manager_counters(xs_manager *manager, xs_counters *out)
 {
     out->live_blocks = count_get(&manager->live_blocks);

@@ -105,19 +105,6 @@ xs_seg *seg_widened(xs_seg *seg, int64_t width)
     return wide;
 }
 
-/* The same samples counted from another index. A list carries absolute indices, so it is made
- * contiguous first; everything else shares its block. */
-xs_seg *xs_seg_restart(xs_seg *seg, int64_t start)
-{
-    if (!seg->width) return seg_of_block(seg->manager, start, 0, seg->itemsize, NULL, 0);
-    if (seg->block)
-        return seg_of_block(seg->manager, start, seg->width, seg->itemsize, block_ref(seg->block),
-                            seg->offset);
-    xs_block *hold;
-    if (!xs_seg_hold(seg, &hold)) return NULL;
-    return seg_of_block(seg->manager, start, seg->width, seg->itemsize, hold, 0);
-}
-
 xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
 {
     int64_t bytes = seg_bytes(a) + seg_bytes(b), start = a->width ? a->start : b->start;

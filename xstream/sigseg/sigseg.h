@@ -29,7 +29,6 @@ typedef struct {
 /* limit_bytes: how many bytes its blocks may hold together; INT64_MAX for as many as there are. */
 xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes);
 void xs_manager_drop(xs_manager *manager); /* lives on until its last segment has gone */
-xs_kind xs_manager_kind(const xs_manager *manager);
 void xs_manager_counters(xs_manager *manager, xs_counters *out);
 /* From now on every call into the manager is timed: making, passing, joining, cutting, freeing and
  * making contiguous. A call costs some ten nanoseconds more. */
@@ -54,7 +53,6 @@ void xs_seg_drop(xs_seg *seg);
 
 xs_seg *xs_seg_append(xs_seg *a, xs_seg *b); /* needs a.stop == b.start, one kind, one itemsize */
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width); /* needs a range inside seg */
-xs_seg *xs_seg_restart(xs_seg *seg, int64_t start); /* the same samples from another index */
 xs_seg *xs_seg_edit(xs_seg *seg); /* a private copy in one block, for xs_seg_own_data */
 /* Does nobody else have a count on the segment or on its one block? Its owner may then write. */
 int xs_seg_is_own(const xs_seg *seg);

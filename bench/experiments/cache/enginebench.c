@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "../../../xstream/engine/engine.h"
+#include "../../../xstream/ops/operators.h"
+#include "../../../xstream/sched/run.h"
 
 /* The core calls Python operators through these; there are none here. */
 int32_t xs_python_process(int64_t token) { return (int32_t)token * 0 + XS_FAILED; }

@@ -1,0 +1,28 @@
+/* Plans: operators connected by edges. What runs them is in ../sched. */
+#ifndef XS_PLAN_H
+#define XS_PLAN_H
+#include "operator.h"
+
+xs_plan *xs_plan_new(xs_manager *manager);
+void xs_plan_free(xs_plan *plan); /* operators, queued tuples and all */
+int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes);
+int32_t xs_plan_shape_out(xs_op *op, int32_t ports, const xs_shape *shapes);
+int32_t xs_plan_connect(xs_op *from, int32_t out_port, xs_op *to, int32_t in_port);
+void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit nothing more */
+
+/* Before the first run: every tuple is timed, and what operators cost the manager is counted. */
+int32_t xs_plan_profile(xs_plan *plan);
+void xs_op_cost_read(xs_op *op, xs_cost *out);
+
+typedef struct {
+    xs_op *op;
+    int32_t port, fields;
+    const xs_slot *tuple;
+    int32_t out_of_memory; /* whether that is what the failure was */
+    const char *message;
+} xs_failure;
+void xs_plan_failure(xs_plan *plan, xs_failure *out);
+void xs_op_stats_read(xs_op *op, xs_op_stats *out);
+int64_t xs_plan_queue_bytes_peak(xs_plan *plan);
+
+#endif

@@ -1,0 +1,43 @@
+/* Operators that call a compiled kernel through a function pointer. */
+#ifndef XS_KERNEL_H
+#define XS_KERNEL_H
+#include "../engine/operator.h"
+
+/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/kernels/_adapter.py: the
+ * words below, then inputs (a segment takes three words: address, width, start; a scalar one),
+ * arguments, states (address and length) and outputs. */
+typedef enum { XS_KERNEL_MAP, XS_KERNEL_FILTER, XS_KERNEL_ITERATE } xs_kernel_mode;
+typedef enum {
+    XS_FRAME_SELF,    /* the operator */
+    XS_FRAME_ALLOCATE, /* char *(*)(int64_t *frame, int64_t field, int64_t width, int64_t start) */
+    XS_FRAME_SEND,    /* int64_t (*)(int64_t *frame): emits the outputs as they stand */
+    XS_FRAME_RAISED,  /* what the kernel raised: an exception of Python, with a count; or 0 */
+    XS_FRAME_VERDICT, /* map: emit or not; filter: pass or not */
+    XS_FRAME_ENDED,   /* the call after the last tuple, with empty inputs */
+    XS_FRAME_INPUTS   /* the first input word */
+} xs_frame_word;
+/* Where an output segment starts: where the input does, scaled by num/den, behind the last output,
+ * or where the kernel says. */
+typedef enum { XS_START_INPUT, XS_START_SCALED, XS_START_RUNNING, XS_START_GIVEN } xs_start_rule;
+
+xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
+                    int32_t outputs_at, int32_t states_at, int32_t states);
+int64_t *xs_kernel_frame(xs_op *op);
+void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_rule, int64_t num,
+                      int64_t den);
+/* State k: `length` items of `itemsize` bytes, set from `bytes`. */
+int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
+/* Only these fields of the input, by bit, are put into the frame; at first all are. */
+void xs_kernel_uses(xs_op *op, uint64_t fields);
+/* The kernel is called once more when its streams have ended. */
+void xs_kernel_at_end(xs_op *op);
+/* Debug mode: a kernel notes an index that is out of bounds before it raises; numba's errors carry
+ * no numbers. The notes are the thread's own: index, axis, size. */
+void xs_note_index(int64_t index, int64_t axis, int64_t size);
+const int64_t *xs_noted_index(void);
+/* Grows the state array at `data` to `length` items, new ones zero; where it is now, or NULL. In
+ * front of a state array stand XS_STATE_MARK and, last, the address of this function. */
+typedef enum { XS_STATE_MARK = 0x57A7E } xs_state_mark;
+void *xs_state_grow(void *data, int64_t length);
+
+#endif

@@ -1,0 +1,114 @@
+"""`Query`: a graph that is declared stream by stream, drawn and run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from xstream.drawing import dot
+from xstream.engine.operator import MAX_SIZE, Operator
+from xstream.engine.schema import SchemaLike, schema, shortened
+from xstream.errors import GraphError
+from xstream.graph import Graph, Node, SinkRef, check_operator
+from xstream.ops.basic import Feedback
+from xstream.run import InitialState, Run
+from xstream.sched import scheduler as scheduler_named
+from xstream.sigseg import MemoryManager, memory_manager
+from xstream.stream import Stream
+
+__all__ = ["Node", "Query", "SinkRef"]
+
+
+class Query(Graph):
+    """A graph under declaration.
+
+    >>> import numpy as np, xstream as xs
+    >>> q = xs.Query()
+    >>> src = q.source(xs.io.array(np.arange(8, dtype=np.float32), rate_hz=4.0, window=2))
+    >>> out = src.rewindow(4).collect()
+    >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+    [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]
+    """
+
+    # -- declaring ---------------------------------------------------------------------------
+
+    def source(self, operator: Operator, name: str | None = None) -> Stream:
+        """A stream from a source, such as those in `xs.io`."""
+        check_operator(operator)
+        if operator.ports:
+            raise GraphError(f"{operator.label} is not a source: it has input ports")
+        return self.add(operator, (), name)[0]
+
+    def feedback(self, like: SchemaLike, name: str | None = None) -> Stream:
+        """A stream whose origin is declared later, with `connect`: how a cycle is written."""
+        operator = Feedback(declared=schema(like))
+        return self._streams(self.append(operator, (None,), operator.outputs(()), name))[0]
+
+    def add(
+        self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
+    ) -> tuple[Stream, ...]:
+        """Put an operator behind streams and return its output streams."""
+        return self._streams(self.add_node(operator, inputs, name))
+
+    def _streams(self, node: Node) -> tuple[Stream, ...]:
+        return tuple(Stream(self, node.id, port) for port in range(len(node.outputs)))
+
+    # -- showing and running -----------------------------------------------------------------
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language: `dot -Tsvg` draws it.
+
+        An edge names its first fields; the whole schema is its tooltip.
+        """
+        return dot(self)
+
+    def run(
+        self,
+        scheduler: str = "df",
+        memory: str | MemoryManager = "refcount-lazy",
+        tuple_burst: int | None = 64,
+        *,
+        slice_us: float | None = None,
+        progress: bool | Callable[[Run], None] = False,
+        stop: threading.Event | None = None,
+        profile: bool = False,
+        state: InitialState | None = None,
+        debug: bool | None = None,
+    ) -> Run:
+        """Run to the end of the sources and return results and statistics.
+
+        `scheduler` is fifo, fifo-slice (with `slice_us`), rtc or df. `tuple_burst` is rate
+        control: at most so many tuples from each source, then everything runs to completion, then
+        again; None lets everything in that has arrived. Setting `stop` from another thread, or
+        Ctrl-C, ends the run with the results so far. With `profile`, every tuple is timed and
+        `run.costs` says what each operator made the memory manager do; the run takes longer.
+        `state` is what kernels begin with instead of what they declare, by the streams that come
+        from them or by the operators' names: what `run.state` of an earlier run said. With
+        `debug`, kernels and the helpers that they call are compiled with checks: an index out of
+        bounds or a division by zero is an OperatorError that names operator, tuple and index; the
+        run takes longer, and its results are the same. None: as the environment variable
+        XSTREAM_DEBUG says (1: on).
+        """
+        self.validate()
+        _check_options(tuple_burst, progress, stop, state)
+        manager = memory if isinstance(memory, MemoryManager) else memory_manager(memory)
+        scheduled = scheduler_named(scheduler, slice_us)
+        run = Run(self, scheduled, manager, tuple_burst, profile, state, debug)
+        run.execute(progress=progress, stop=stop)
+        return run
+
+
+def _check_options(tuple_burst: object, progress: object, stop: object, state: object) -> None:
+    """A GraphError for options of a run that are of no use."""
+    whole = isinstance(tuple_burst, int) and not isinstance(tuple_burst, bool)
+    if tuple_burst is not None and not (whole and 1 <= tuple_burst <= MAX_SIZE):  # type: ignore[operator]
+        raise GraphError(
+            f"tuple_burst is a positive number of tuples, at most {MAX_SIZE}, or None, not "
+            f"{shortened(tuple_burst)}"
+        )
+    if not isinstance(progress, bool) and not callable(progress):
+        raise GraphError(f"progress is True, False or a function of the run, not {progress!r}")
+    if stop is not None and not callable(getattr(stop, "is_set", None)):
+        raise GraphError(f"stop is a threading.Event, not {stop!r}")
+    if state is not None and not isinstance(state, Mapping):
+        raise GraphError(f"state is a dictionary by the names of operators, not {state!r}")
