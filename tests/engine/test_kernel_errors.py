@@ -91,11 +91,26 @@ def test_what_a_tuple_cannot_carry_is_named() -> None:
 
 def test_parameters_must_fit_fields_and_arguments() -> None:
     text = refused(lambda s: s.filter(kernels.louder))
-    assert (
-        text == "kernel 'louder' takes (window, alpha): the stream's value goes to window, and 0 "
-        "arguments are given for alpha"
+    assert text == (
+        "kernel 'louder' takes 2 values (window, alpha) and gets 1: 1 fields (value) and 0 "
+        "arguments"
     )
-    assert "2 arguments are given for alpha" in refused(lambda s: s.filter(kernels.louder, 1, 2))
+    assert "gets 3: 1 fields (value) and 2 arguments" in refused(
+        lambda s: s.filter(kernels.louder, 1, 2)
+    )
+
+
+@xs.kernel
+def of_two(alpha, y):  # type: ignore[no-untyped-def]
+    return alpha * y
+
+
+def test_names_that_do_not_work_out_are_in_the_message() -> None:
+    query = xs.Query()
+    fields = {"x": float, "y": float, "z": float}
+    three = query.source(xs.io.iterable([], out=fields))
+    with pytest.raises(xs.KernelError, match="and 0 arguments; the names y are found in both"):
+        three.map(of_two)
 
 
 def test_ways_that_do_not_fit_are_named() -> None:

@@ -283,3 +283,45 @@ def test_tuples_have_up_to_64_fields() -> None:
 def test_a_kernel_is_still_a_function() -> None:
     assert kernels.louder(np.array([1.0, 3.0]), 0.5)
     assert repr(kernels.louder) == "<kernel louder(window, alpha)>"
+
+
+@xs.kernel
+def difference(y, x, times):  # type: ignore[no-untyped-def]
+    return times * (y - x)
+
+
+@xs.kernel
+def first_two(a, b, times):  # type: ignore[no-untyped-def]
+    return times * (b - a)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"), [(difference, [20.0, 40.0]), (first_two, [20.0, 40.0])]
+)
+def test_parameters_take_fields_by_name_or_else_in_order(
+    kernel: xs.Kernel, expected: list[float]
+) -> None:
+    """`difference` names two fields of three, in another order; `first_two` names none of two."""
+    rows = [(1.0, 7.0, 3.0), (2.0, 8.0, 6.0)]
+    query = xs.Query()
+    stream = query.source(xs.io.iterable(rows, out={"x": float, "unused": float, "y": float}))
+    if kernel is first_two:
+        stream = stream.select("x", "y")
+    out = stream.map(kernel, 10).collect()
+    assert query.run()[out] == expected
+
+
+def test_a_field_that_no_parameter_names_is_not_made_contiguous() -> None:
+    @xs.kernel
+    def of_one(here):  # type: ignore[no-untyped-def]
+        return here.sum()
+
+    pieces = xs.SigSeg(np.arange(4)).append(xs.SigSeg(np.arange(4, 6), start=4))
+    query = xs.Query()
+    fields = {"here": xs.Segment(np.int64), "there": xs.Segment(np.int64)}
+    rows = [(xs.SigSeg(np.arange(3)), pieces)]
+    source = query.source(xs.io.iterable(rows, out=fields))
+    out, kept = source.map(of_one).collect(), source.select("there").collect()
+    run = query.run(memory=pieces.manager)
+    assert run[out] == [3]
+    assert run[kept][0].pieces == 2

@@ -138,6 +138,8 @@ def test_ctrl_c_ends_with_the_results_so_far(how: str, scheduler: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, how, scheduler],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell that starts tests in the background leaves SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:  # fmt: skip
         assert process.stdout is not None
         first = process.stdout.readline()

@@ -232,27 +232,33 @@ def _compiling(debug: bool) -> AbstractContextManager[None]:
 def _bound(kernel: Kernel, inputs: Schema, arguments: int) -> list[int]:
     """What each data parameter takes: the number of a field, or of an argument behind the fields.
 
-    Parameters take the fields of their names. The only field of a stream goes to the first
-    parameter, and where no name matches, fields are taken in order. Arguments fill up the rest.
+    Parameters take the fields of their names, and arguments fill up the rest. Where the names do
+    not work out so, and for the only field of a stream, fields are taken in order.
     """
     parameters = kernel.data_parameters()
     names = [field.name for field in inputs]
     numbers = {name: names.index(name) for name in parameters if name in names}
-    if len(names) == 1 or not numbers:
-        numbers = dict(zip(parameters, range(len(names)), strict=False))
-        unused = len(names) - len(numbers)
-    else:
-        unused = 0
     rest = [name for name in parameters if name not in numbers]
-    if unused or len(rest) != arguments:
-        go = "goes" if len(names) == 1 else "go"
-        raise KernelError(
-            f"kernel {kernel.name!r} takes ({', '.join(parameters)}): the stream's "
-            f"{', '.join(names)} {go} to {', '.join(numbers) or 'nothing'}, and {arguments} "
-            f"arguments are given for {', '.join(rest) or 'no other parameter'}"
-        )
+    by_name = len(names) > 1 and numbers and len(rest) == arguments
+    if not by_name:
+        if len(parameters) != len(names) + arguments:
+            raise KernelError(_misfit(kernel, names, arguments))
+        numbers = dict(zip(parameters, range(len(names)), strict=False))
+        rest = list(parameters[len(names) :])
     numbers |= {name: len(names) + i for i, name in enumerate(rest)}
     return [numbers[name] for name in parameters]
+
+
+def _misfit(kernel: Kernel, names: list[str], arguments: int) -> str:
+    """Why parameters do not fit the fields and arguments."""
+    parameters = kernel.data_parameters()
+    same = [name for name in parameters if name in names]
+    named = f"; the names {', '.join(same)} are found in both" if same and len(names) > 1 else ""
+    return (
+        f"kernel {kernel.name!r} takes {len(parameters)} values ({', '.join(parameters)}) and gets "
+        f"{len(names) + arguments}: {len(names)} fields ({', '.join(names)}) and {arguments} "
+        f"arguments{named}"
+    )
 
 
 def _used(sources: list[int], inputs: Schema) -> int:

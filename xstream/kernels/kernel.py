@@ -112,9 +112,9 @@ def kernel(
     """Make a function an operator that runs compiled.
 
     A parameter takes the field of the tuple that has its name (a segment arrives as a read-only
-    array, a scalar as a number); fields that no parameter names are not read. The only field of a
-    stream goes to the first parameter, whatever its name, and where no name matches, fields are
-    taken in order. The other parameters take the arguments given where the kernel is used. It
+    array, a scalar as a number); fields that no parameter names are not read. The other parameters
+    take the arguments given where the kernel is used. The only field of a stream goes to the first
+    parameter, and where the names do not work out, fields are taken in order, then arguments. It
     returns a flag for `filter`; a number, an array, or a tuple of those for `map`.
 
     >>> import numpy as np, xstream as xs
