@@ -17,13 +17,8 @@ from xstream.engine.native import NativePlan, checked, debug_asked
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema, schema
 from xstream.errors import KernelError, SegmentMemoryError
-from xstream.kernels._adapter import (
-    ArgumentType,
-    CompiledKernel,
-    argument_types,
-    compile_kernel,
-    normal_arguments,
-)
+from xstream.kernels._adapter import CompiledKernel, compile_kernel
+from xstream.kernels._frame import ArgumentType, argument_types, normal_arguments
 from xstream.kernels.kernel import Kernel
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]

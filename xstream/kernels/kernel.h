@@ -3,7 +3,7 @@
 #define XS_KERNEL_H
 #include "../engine/operator.h"
 
-/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/kernels/_adapter.py: the
+/* A compiled kernel. `call` gets a frame of 64-bit words, laid out by xstream/kernels/_frame.py: the
  * words below, then inputs (a segment takes three words: address, width, start; a scalar one),
  * arguments, states (address and length) and outputs. */
 typedef enum { XS_KERNEL_MAP, XS_KERNEL_FILTER, XS_KERNEL_ITERATE } xs_kernel_mode;
