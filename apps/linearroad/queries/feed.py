@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
-from linearroad.queries.layout import REASONS
+from linearroad.queries.layout import INPUT_COLUMNS, REASONS
+from linearroad.queries.memory import ExpresswayCount
 from linearroad.queries.operators.text import FIELDS
 from linearroad.queries.reading import Chunk, Reject, RowReader
 from linearroad.queries.schedule import Schedule
@@ -24,6 +25,7 @@ RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "
 
 _Timed = tuple[int, Chunk, bool]
 _NOTHING = -1
+_XWAY = INPUT_COLUMNS.index("xway")
 
 
 class Feed:
@@ -44,6 +46,7 @@ class Feed:
         self.number = number  # of the file among those of the input
         self.manager = manager  # of the engine that it feeds: rows are copied once
         self.place = schedule.join(engine)
+        self._expressways = ExpresswayCount()
         self.rows = 0
         self.second = -1  # of the stream, that was given last
         self.implausible = 0
@@ -120,6 +123,7 @@ class Feed:
     def _tuple(self, chunk: Chunk, upto: int) -> tuple[Any, ...]:
         self.rows += len(chunk)
         if len(chunk):
+            self._expressways.add(chunk.columns[_XWAY])
             self.second = int(chunk.times[-1])
         return raw_rows(chunk, upto, self.manager)
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from linearroad.layout import Layout
 from linearroad.manifest import read_manifest
 from linearroad.queries.operators.batches import KEPT_REPORT, PERIOD
 from linearroad.queries.operators.ledger import ENTRY, PAGE
+from linearroad.queries.operators.roads import mark_xways
 from xstream.errors import InputError
 
-__all__ = ["Account", "account_of", "available_bytes", "check_memory", "too_much"]
+__all__ = [
+    "Account",
+    "ExpresswayCount",
+    "account_of",
+    "available_bytes",
+    "check_memory",
+    "too_much",
+]
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -32,6 +42,9 @@ BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
 #: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.
 OPERATORS_BYTES = 450 * KIB
 DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
+#: Bytes an expressway of a file with many: statistics, tolls and their outputs of 200 segments,
+#: with a quarter of room to spare and a copy of the longest table while it grows.
+TABLES_BYTES = 200 * (76 + 32 + 8) * 5 // 4 + 200 * 40
 #: The interpreter, libraries, compiled code; and rows and answers on their way.
 PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB
 
@@ -123,6 +136,27 @@ def too_much(expressways: int, needed: float, free: float, what: str = "are free
         f"{expressways:,} expressways need about {needed / GIB:.{digits}f} GiB of memory, and "
         f"{free / GIB:.{digits}f} GiB {what}"
     )
+
+
+class ExpresswayCount:
+    """The expressways of an input that nobody has counted before, while it is read."""
+
+    EVERY = 1024  # new expressways, it is checked whether there is memory for them
+
+    def __init__(self) -> None:
+        self._seen = np.zeros(1 << 20, np.uint8)
+        self._count = self._checked = 0
+        self._free = 0
+
+    def add(self, xways: NDArray[np.int32]) -> None:
+        """Some more rows; an InputError if their expressways would not fit."""
+        self._count += mark_xways(self._seen, xways)
+        if self._count < self._checked + self.EVERY:
+            return
+        self._free = self._free or available_bytes()  # before tables for them have been made
+        self._checked = self._count
+        if self._count * TABLES_BYTES > self._free:
+            raise too_much(self._count, self._count * TABLES_BYTES, self._free)
 
 
 def check_memory(base: Path, expressways: int, history_bytes: int) -> None:

@@ -18,6 +18,7 @@ import pytest
 from linearroad.cli import app
 from linearroad.layout import Layout
 from linearroad.manifest import MANIFEST_VERSION
+from linearroad.queries import memory
 from linearroad.queries.answering import RunResult
 from linearroad.queries.history import History
 from linearroad.queries.layout import INPUT_COLUMNS
@@ -256,6 +257,21 @@ def test_an_input_without_a_usable_row_is_refused_unless_that_is_wanted(
     result = run(tmp_path / "rows.csv", out, History(), allowed)
     assert (result.reports, result.requests) == (0, 0)
     assert (out / "summary.json").exists()
+
+
+def test_more_expressways_than_fit_are_refused_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"0,0,{x},50,{x},1,0,{x % 100},500" + ",-1" * 6 + "\n" for x in range(5000)]
+    (tmp_path / "rows.csv").write_text("".join(rows))
+    for free, fits in ((memory.TABLES_BYTES * 5000, True), (memory.TABLES_BYTES * 4999, False)):
+        monkeypatch.setattr(memory, "available_bytes", lambda free=free: free)
+        if fits:
+            result = run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
+            assert result.reports == 5000
+            continue
+        with pytest.raises(InputError, match=r"5,000 expressways need about .* GiB of memory"):
+            run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\n" + GOOD.format(t=1).encode()])

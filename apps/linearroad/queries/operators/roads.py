@@ -6,7 +6,19 @@ import numba
 
 import xstream as xs
 
-__all__ = ["add_xway", "slot_of"]
+__all__ = ["add_xway", "mark_xways", "slot_of"]
+
+
+@numba.njit(cache=True, nogil=True)
+def mark_xways(seen, xway):
+    """Mark expressways as seen; how many were not before. Those with equal marks count as one."""
+    new, mask = 0, len(seen) - 1
+    for i in range(len(xway)):
+        at = xway[i] & mask
+        if xway[i] >= 0 and seen[at] == 0:
+            seen[at] = 1
+            new += 1
+    return new
 
 
 @numba.njit

@@ -62,10 +62,10 @@ def latest_average(history, weight, size, key, by_report, none, half):
     state={
         "minute": np.array([NO_MINUTE], np.int64),
         "total": np.zeros(200, np.float64),
-        "amount": np.zeros(200, np.int64),
-        "vehicles": np.zeros(200, np.int64),
+        "amount": np.zeros(200, np.int32),
+        "vehicles": np.zeros(200, np.int32),
         "history": np.zeros(MINUTES * 200, np.float64),
-        "weight": np.zeros(MINUTES * 200, np.int64),
+        "weight": np.zeros(MINUTES * 200, np.int32),
     },
     out={"segment": column(SEGMENT)},
 )
@@ -82,7 +82,7 @@ def statistics(time, report, by_report, none, half, state, out):
     for i in range(len(report)):
         needed = max(needed, report[i].key + 1)
     if needed > size:
-        new = max(needed, 2 * size)
+        new = max(needed, size + size // 4)
         total, amount = xs.grow(total, new), xs.grow(amount, new)
         vehicles = xs.grow(vehicles, new)
         history = widened(history, MINUTES, size, new)

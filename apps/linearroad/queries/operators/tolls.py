@@ -85,7 +85,7 @@ def with_segments(known, needed, no_lav):
     needed = (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS
     if needed <= size:
         return known, False
-    new = max(needed, 2 * size)
+    new = max(needed, size + size // 4 // SEGMENTS * SEGMENTS)
     known = Known(
         xs.grow(known.lav, new), xs.grow(known.cars, new), xs.grow(known.alert, new),
         xs.grow(known.above, new), xs.grow(known.last, new), xs.grow(known.before, new),
