@@ -11,7 +11,7 @@ BENCH := $(RUN_PYTEST) bench --benchmark-enable --benchmark-only -p no:cacheprov
 help: ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
 
-install: $(VENV)/.native ## .venv with the package and its development tools
+install: $(VENV)/.native ## .venv with the package, all of its extras and the development tools
 
 $(VENV)/.installed: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "xstream needs Python 3.11 or newer and '$(PYTHON)' was not found: install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml
 	@set -- $${CC:-cc}; command -v "$$1" >/dev/null || { echo "xstream needs a C compiler and '$$1' was not found: install one (Debian: apt install gcc; Fedora: dnf install gcc; macOS: xcode-select --install), or name yours in CC." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "xstream needs Python's venv module: install it (Debian: apt install python3-venv)." >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev]'
 	@touch $@ $(VENV)/.native
 
 $(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
@@ -46,7 +46,7 @@ bench-linearroad: install ## what Linear Road takes, in full size; XSTREAM_TRAFF
 	$(RUN_PYTEST) bench/test_linearroad_*.py --benchmark-enable --benchmark-only -p no:cacheprovider -s
 
 bench-peers: install ## the paper's benchmarks beside other engines, which it installs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,peers]'
 	@if /usr/bin/python3 -c 'import gnuradio' 2>/dev/null; then :; \
 	elif ! command -v apt-get >/dev/null; then echo "GNU Radio is left out: this system has no apt-get; install it for /usr/bin/python3."; \
 	elif [ "$$(id -u)" != 0 ]; then echo "GNU Radio is left out, for only root may install it: sudo apt-get install gnuradio python3-numba"; \

@@ -13,7 +13,8 @@
     │   ├── GraphError            (ValueError)   a port left unconnected, a name used twice
     │   └── KernelError           (TypeError)    a kernel that does not compile, or not as declared
     ├── OperatorError             (RuntimeError) an operator failed on a tuple; names all three
-    └── InputError                (ValueError)   data from outside that cannot be used
+    ├── InputError                (ValueError)   data from outside that cannot be used
+    └── MissingPackageError       (ImportError)  an optional package is not installed
 
 Each also derives from the built-in exception that a caller would expect, so that
 `except IndexError` catches a segment range as it does a list's.
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "KernelError",
     "ManagerError",
+    "MissingPackageError",
     "NotAdjacentError",
     "OperatorError",
     "QueryError",
@@ -93,3 +95,7 @@ class OperatorError(XStreamError, RuntimeError):
 
 class InputError(XStreamError, ValueError):
     """Data from outside that cannot be used; the message says what is wrong and where."""
+
+
+class MissingPackageError(XStreamError, ImportError):
+    """An optional package is not installed; the message has the command that installs it."""

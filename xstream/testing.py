@@ -4,7 +4,7 @@ run_operator    one operator alone, on lists of tuples
 list_source     a source that plays a list
 Collector       a sink that remembers
 ManualClock     time that only moves when told to
-signals, segments, streams    hypothesis strategies (hypothesis must be installed)
+signals, segments, streams    hypothesis strategies (pip install 'xstream[testing]')
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream._native import ffi, lib
+from xstream.console import require_package
 from xstream.engine.native import NativePlan, checked, owned
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Scalar, Schema, SchemaLike, Segment, scalar_of, schema
@@ -248,6 +249,7 @@ def signals(
     One of the dtypes is drawn. Samples are whole numbers from -100 to 100 (or what of that the
     dtype holds), so that sums of them are exact.
     """
+    require_package("hypothesis")
     from hypothesis import strategies as st
 
     @st.composite

@@ -12,6 +12,7 @@ from xstream.console import (
     check_output_directory,
     check_output_file,
     interrupted_with,
+    require_package,
     within,
 )
 
@@ -53,6 +54,7 @@ def generate(
         raise InputError(f"{out}: the name of the file to write ends in .wav")
     if low_db > high_db:
         raise InputError(f"--low-db is at most --high-db, not {low_db:g} and {high_db:g}")
+    require_package("soundfile")
     known = out.with_suffix(".csv")
     for path in (out, known):
         check_output_file(path)

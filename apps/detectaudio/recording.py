@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream.bench.recording import read_sound
-from xstream.console import Progress, whole_file
+from xstream.console import Progress, require_package, whole_file
 from xstream.errors import InputError
 
 __all__ = ["Event", "Recording", "generate", "read_wav", "write_wav"]
@@ -170,6 +170,7 @@ def read_wav(paths: Sequence[Path]) -> Recording:
 
 def write_wav(recording: Recording, path: Path) -> None:
     """All channels in one WAV file, as 16-bit samples: whole, or not at all."""
+    require_package("soundfile")
     import soundfile
 
     rate_hz, channels = round(recording.rate_hz), recording.channels

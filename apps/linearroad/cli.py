@@ -85,11 +85,12 @@ def describe(
 
     from linearroad.describe.measure import check_files, measure_expressway
     from linearroad.manifest import read_manifest
-    from xstream.console import check_output_file
+    from xstream.console import check_output_file, require_package
 
     manifest = read_manifest(directory)
     page = html or directory / "describe.html"
     if not as_json:
+        require_package("plotly")
         check_output_file(page)
     if check:
         typer.echo(f"{check_files(directory, manifest)} files match their checksums", err=True)

@@ -23,10 +23,13 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
     from linearroad.progress import show
     from linearroad.queries.command import run_command
     from linearroad.spark import session
-    from linearroad.validation.report import write_report
     from linearroad.validation.steps import steps
     from linearroad.validation.validate import MEMORY, HistoryPaths, validate
-    from xstream.console import check_output_directory
+    from xstream.console import check_output_directory, require_package
+
+    for package in ("pyspark", "pandas", "plotly"):
+        require_package(package)
+    from linearroad.validation.report import write_report
 
     traffic, answers = out / "traffic", out / "answers"
     check_output_directory(out)

@@ -87,7 +87,7 @@ def generate(
         raise InputError("--merged makes one flat file: it needs --format csv")
     check_output_directory(out)
     manifest = check_parameters(out, parameters)
-    sparks.require_java()
+    sparks.require_spark()
     layout = Layout(out)
     with one_sentence(out):
         layout.work.mkdir(parents=True, exist_ok=True)

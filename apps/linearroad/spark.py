@@ -24,6 +24,7 @@ from typing import Any, TypeVar, cast
 
 from linearroad.failures import full_disk, is_no_space, reason, root_cause
 from linearroad.scratch import Scratch, scratch
+from xstream.console import require_package
 from xstream.errors import InputError, XStreamError
 
 __all__ = ["attempt", "java_version", "observed_count", "run_tasks", "session"]
@@ -61,8 +62,10 @@ def java_version(command: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def require_java() -> None:
-    """One sentence if there is no Java that Spark can use."""
+def require_spark() -> None:
+    """Raise one sentence if a Python package of Spark is missing, or a Java that it can use."""
+    require_package("pyspark")
+    require_package("pandas")
     command = java_command()
     version = java_version(command) if command else None
     if version is not None and version >= OLDEST_JAVA:
@@ -94,7 +97,7 @@ def session(
     `memory` is what Java may use: here if the session is local, else in each executor. An
     interrupt kills Java at once: nobody waits for a job whose result nobody wants.
     """
-    require_java()
+    require_spark()
     from pyspark.sql import SparkSession
 
     existing = SparkSession.getActiveSession()

@@ -13,7 +13,7 @@ from linearroad.parameters import TrafficParameters
 def spark_session() -> Iterator[object]:
     """One session for the whole run; `generate` finds it and leaves it alone."""
     try:
-        sparks.require_java()
+        sparks.require_spark()
     except ValueError as error:
         pytest.skip(str(error))
     with sparks.session("local[2]") as spark:

@@ -286,7 +286,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_java")
 def test_without_java_one_sentence_names_the_packages() -> None:
     with pytest.raises(InputError, match=r"Debian.*Fedora.*macOS"):
-        sparks.require_java()
+        sparks.require_spark()
 
 
 def test_a_task_that_fails_says_why_in_one_sentence(spark_session: object) -> None:

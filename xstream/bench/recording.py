@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xstream.console import require_package
 from xstream.errors import InputError
 
 __all__ = [
@@ -92,6 +93,7 @@ def read_recording(path: Path | None) -> tuple[npt.NDArray[np.float32], float]:
 
 def read_sound(path: Path) -> tuple[npt.NDArray[np.float32], float]:
     """Frames of a sound file, a column for each channel, and its samples a second."""
+    require_package("soundfile")
     import soundfile
 
     if not path.exists():

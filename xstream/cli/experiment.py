@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from xstream.console import Progress, check_output_directory, within
+from xstream.console import Progress, check_output_directory, require_package, within
 
 if TYPE_CHECKING:
     from xstream.bench.experiment import Scale
@@ -52,6 +52,7 @@ def experiment(
         return
     if clock not in ("wall", "processor"):
         raise InputError(f"--clock is wall or processor, not {clock!r}")
+    require_package("plotly")
     scale = Scale(
         full=full,
         trials=trials or (10 if full else 3),

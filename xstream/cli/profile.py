@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xstream.console import Progress, check_output_file, interrupted_with, within
+from xstream.console import (
+    Progress,
+    check_output_file,
+    interrupted_with,
+    require_package,
+    within,
+)
 
 if TYPE_CHECKING:
     from xstream.bench.profile import Comparison, Variant
@@ -64,6 +70,8 @@ def profile(
     from xstream.bench.subjects import application, script_query
     from xstream.errors import InputError
 
+    if html is not None:
+        require_package("plotly")
     for path in filter(None, (html, out)):
         check_output_file(path)
     if clock not in ("wall", "processor"):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xstream.console import check_output_file
+from xstream.console import check_output_file, require_package
 
 __all__ = ["report"]
 
@@ -23,6 +23,7 @@ def report(
     from xstream.report.gathered import KINDS, gather, gathered_page
     from xstream.report.page import write
 
+    require_package("plotly")
     target = out or folder / "report.html"
     if folder.is_dir():  # else `gathered_page` says what is wrong with it
         check_output_file(target)

@@ -6,9 +6,11 @@ from xstream.console.command import command_line, command_recorded
 from xstream.console.interrupts import exit_on_interrupt, interrupted_with
 from xstream.console.options import within
 from xstream.console.outputs import check_output_directory, check_output_file, whole_file
+from xstream.console.packages import OPTIONAL_PACKAGES, require_package
 from xstream.console.progress import Progress
 
 __all__ = [
+    "OPTIONAL_PACKAGES",
     "Progress",
     "check_output_directory",
     "check_output_file",
@@ -16,6 +18,7 @@ __all__ = [
     "command_recorded",
     "exit_on_interrupt",
     "interrupted_with",
+    "require_package",
     "whole_file",
     "within",
 ]

@@ -6,7 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COLORS", "Series", "bars", "layout", "lines", "stacked_bars", "with_legend_room"]
+from xstream.console import require_package
+
+__all__ = [
+    "COLORS", "Series", "bars", "graph_objects", "layout", "lines", "stacked_bars",
+    "with_legend_room",
+]  # fmt: skip
 
 #: Told apart on paper and by those who do not see red and green.
 COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b03a5b", "#2aa3b5")
@@ -14,6 +19,14 @@ COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b0
 HEIGHT = 300
 #: x, y, and half of the 95 % confidence interval of y.
 Series = Sequence[tuple[Any, float, float]]
+
+
+def graph_objects() -> Any:
+    """The module `plotly.graph_objects`, imported when the first plot is made."""
+    require_package("plotly")
+    import plotly.graph_objects
+
+    return plotly.graph_objects
 
 
 def layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
@@ -70,7 +83,7 @@ def lines(
     dashed: Sequence[str] = (),
 ) -> Any:
     """One line for each name; whiskers are 95 % confidence intervals."""  # fmt: skip
-    import plotly.graph_objects as go
+    go = graph_objects()
 
     figure = go.Figure()
     for number, (name, points) in enumerate(series.items()):
@@ -100,7 +113,7 @@ def lines(
 
 def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool = False) -> Any:
     """Groups of bars: a colour for each name, a group for each x."""
-    import plotly.graph_objects as go
+    go = graph_objects()
 
     figure = go.Figure()
     for number, (name, points) in enumerate(series.items()):
@@ -124,7 +137,7 @@ def stacked_bars(
     percent: bool = False,
 ) -> Any:
     """Horizontal bars, one for each name, made of parts."""  # fmt: skip
-    import plotly.graph_objects as go
+    go = graph_objects()
 
     figure = go.Figure()
     for number, (part, values) in enumerate(parts.items()):

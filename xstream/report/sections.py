@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 from xstream.report.page import origin_html, paragraphs, plots_html, section, table_html
+from xstream.report.plots import graph_objects
 
 __all__ = ["Section", "page_parts", "plain_section"]
 
@@ -61,7 +62,6 @@ def _section_html(found: Section, first_plot: int) -> str:
     if table := found.get("table"):
         parts.append(table_html(table["columns"], table["rows"]))
     if found.get("plots"):
-        import plotly.graph_objects as go
-
-        parts.append(plots_html([go.Figure(figure) for figure in found["plots"]], first_plot))
+        figure_type = graph_objects().Figure
+        parts.append(plots_html([figure_type(figure) for figure in found["plots"]], first_plot))
     return section(found["title"], *parts) if found.get("title") else "".join(parts)

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xstream.console import check_output_directory, interrupted_with, within
+from xstream.console import (
+    check_output_directory,
+    interrupted_with,
+    require_package,
+    within,
+)
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +72,7 @@ def rate_command(
     if explain is not None:
         _show_account(*explained(base, explain), json)
         return
+    require_package("plotly")
     check_output_directory(out)
     options = RatingOptions(base, out, first, last, speed, workers, quick, validated)
     try:

@@ -42,9 +42,10 @@ def validate_command(
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
     from linearroad.validation.steps import steps
     from linearroad.validation.validate import HistoryPaths, validate
-    from xstream.console import check_output_file
+    from xstream.console import check_output_file, require_package
 
     if report:
+        require_package("plotly")
         check_output_file(output / REPORT)
     with steps(further=int(report)) as say:
         paths = HistoryPaths(history, tolls, segment_history)

@@ -59,7 +59,7 @@ def wait_until(log: Path, words: str, times: int = 1) -> None:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
     try:
-        sparks.require_java()
+        sparks.require_spark()
     except ValueError as error:
         pytest.skip(str(error))
     folder = tmp_path / "cluster"
