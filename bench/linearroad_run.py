@@ -30,10 +30,10 @@ def forget_peak() -> None:
 
 def operators_alone(asked: argparse.Namespace, history: object) -> dict[str, float]:
     """The query over SigSegs that are in memory already; answers are joined and counted."""
-    from linearroad.queries.answering import join_answers
+    from linearroad.input import merged, open_input
+    from linearroad.network import RAW, build
+    from linearroad.output.sink import join_answers
     from linearroad.queries.feeding import Clock, raw_rows
-    from linearroad.queries.network import RAW, build
-    from linearroad.queries.reading import merged, open_input
 
     import xstream as xs
 
@@ -76,8 +76,8 @@ def main() -> None:
         os.sched_setaffinity(0, {asked.core})
 
     import pyarrow as pa
-    from linearroad.queries.loading import load_history
-    from linearroad.queries.run import RunOptions, run
+    from linearroad.run.job import RunOptions, run
+    from linearroad.tables.history_files import load_history
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

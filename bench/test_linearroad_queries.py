@@ -19,8 +19,8 @@ from pathlib import Path
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from linearroad.layout import Layout
-from linearroad.manifest import read_manifest
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import read_manifest
 
 import xstream as xs
 from bench.reporting import ROOT, Report

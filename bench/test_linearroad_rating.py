@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from linearroad.rating.job import checked_base
 from linearroad.rating.originals import prepare
-from linearroad.rating.rate import checked_base
 from linearroad.rating.steps import call
 
 from bench.reporting import Report

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linearroad.history.generate import write_day
-from linearroad.layout import Layout
-from linearroad.parameters import TrafficParameters
-from linearroad.tasks import simulate_expressway, warm_up
+from linearroad.generation.layout import Layout
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.generation.tasks import simulate_expressway, warm_up
+from linearroad.history.tasks import write_day
 
 THREE_HOURS = TrafficParameters(expressways=2, minutes=180, seed=1)
 ONE_HOUR = TrafficParameters(expressways=2, minutes=60, seed=1)

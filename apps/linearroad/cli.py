@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from linearroad.demo import demo_command
-from linearroad.queries.command import RunCommand, run_command
 from linearroad.rating.command import rate_command
+from linearroad.run.command import RunCommand, run_command
 from linearroad.validation.command import validate_command
 
 app = typer.Typer(
@@ -48,9 +48,9 @@ def generate(
     master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
 ) -> None:
     """Generate traffic, and history if wanted; a second run finishes what is missing."""
-    from linearroad.generate import generate as run
-    from linearroad.parameters import TrafficParameters
-    from linearroad.progress import show
+    from linearroad.generation.job import generate as run
+    from linearroad.generation.parameters import TrafficParameters
+    from linearroad.generation.progress import show
 
     parameters = TrafficParameters(
         expressways=expressways,
@@ -83,8 +83,8 @@ def describe(
     """Count what an expressway's stream contains, beside the papers' figures, and draw it."""
     import json
 
-    from linearroad.describe.measure import check_files, measure_expressway
-    from linearroad.manifest import read_manifest
+    from linearroad.description.figures import check_files, measure_expressway
+    from linearroad.generation.manifest import read_manifest
     from xstream.console import check_output_file, require_package
 
     manifest = read_manifest(directory)
@@ -98,7 +98,7 @@ def describe(
     if as_json:
         typer.echo(json.dumps(figures.as_dict(), indent=1))
         return
-    from linearroad.describe.report import (
+    from linearroad.description.page import (
         further_rows,
         rows_beside_paper,
         summary_line,

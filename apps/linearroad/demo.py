@@ -18,18 +18,18 @@ FROM_MINUTE, MINUTES, SPEED, SEED = 120, 15, 20.0, 1
 
 def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | None) -> Verdict:
     """Generate, run, validate and report below `out`; what happens is printed as it happens."""
-    from linearroad.generate import generate
-    from linearroad.parameters import TrafficParameters
-    from linearroad.progress import show
-    from linearroad.queries.command import run_command
+    from linearroad.generation.job import generate
+    from linearroad.generation.parameters import TrafficParameters
+    from linearroad.generation.progress import show
+    from linearroad.run.command import run_command
     from linearroad.spark import session
-    from linearroad.validation.steps import steps
-    from linearroad.validation.validate import MEMORY, HistoryPaths, validate
+    from linearroad.validation.job import MEMORY, HistoryPaths, validate
+    from linearroad.validation.progress import steps
     from xstream.console import check_output_directory, require_package
 
     for package in ("pyspark", "pandas", "plotly"):
         require_package(package)
-    from linearroad.validation.report import write_report
+    from linearroad.validation.page import write_report
 
     traffic, answers = out / "traffic", out / "answers"
     check_output_directory(out)

@@ -19,8 +19,8 @@ from xstream.console import (
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
-    from linearroad.queries.memory import Account
-    from linearroad.rating.rate import Rating
+    from linearroad.rating.job import Rating
+    from linearroad.run.memory import Account
 
 __all__ = ["rate_command"]
 
@@ -66,8 +66,8 @@ def rate_command(
     json: Annotated[bool, typer.Option("--json", help="Print rating.json.")] = False,
 ) -> None:
     """Find the largest L that this machine answers, rightly and in time; exit 1 if none."""
-    from linearroad.rating.rate import RatingOptions, rate
-    from linearroad.rating.rate import explain as explained
+    from linearroad.rating.job import RatingOptions, rate
+    from linearroad.rating.job import explain as explained
 
     if explain is not None:
         _show_account(*explained(base, explain), json)
@@ -128,7 +128,7 @@ def _show(rating: Rating, page: Path) -> None:
 
 def _show_account(account: Account, most: int, as_json: bool) -> None:
     """What so many expressways take of memory, line by line."""
-    from linearroad.queries.memory import available_bytes
+    from linearroad.run.memory import available_bytes
 
     free = available_bytes()
     if as_json:

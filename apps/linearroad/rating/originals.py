@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from linearroad.manifest import Entry, read_json
-from linearroad.queries.comparing import Digests, read_digests
-from linearroad.queries.layout import KINDS
-from linearroad.queries.operators.digests import DIGEST_WIDTH, add
+from linearroad.generation.manifest import Entry, read_json
+from linearroad.operators.digests import DIGEST_WIDTH, add
+from linearroad.output.digests import Digests, read_digests
 from linearroad.rating.steps import Say, call
+from linearroad.schema import KINDS
 from xstream.errors import InputError
 
 __all__ = [

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linearroad.queries.comparing import Digests, differences, read_digests
-from linearroad.queries.timeline import Row, read_timeline
+from linearroad.output.digests import Digests, differences, read_digests
+from linearroad.output.timeline import Row, read_timeline
 
 __all__ = ["Setting", "Step", "run_step"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linearroad.manifest import read_json
+from linearroad.generation.manifest import read_json
 from linearroad.validation.rows import lines, unpacked
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError

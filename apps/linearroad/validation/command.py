@@ -40,8 +40,8 @@ def validate_command(
     json: Annotated[bool, typer.Option("--json", help="Print validation.json.")] = False,
 ) -> None:
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
-    from linearroad.validation.steps import steps
-    from linearroad.validation.validate import HistoryPaths, validate
+    from linearroad.validation.job import HistoryPaths, validate
+    from linearroad.validation.progress import steps
     from xstream.console import check_output_file, require_package
 
     if report:
@@ -51,7 +51,7 @@ def validate_command(
         paths = HistoryPaths(history, tolls, segment_history)
         shown = validate(input, output, paths, rules, minutes, master, say)
         if report:
-            from linearroad.validation.report import write_report
+            from linearroad.validation.page import write_report
 
             say("drawing the report")
             page = write_report(output, shown)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from linearroad.validation.accidents import accident_minutes
 from linearroad.validation.accounts import balances, charges
 from linearroad.validation.history import History, expenditures, travel_times
+from linearroad.validation.progress import Say, quiet
 from linearroad.validation.quotes import notify, quote
 from linearroad.validation.rows import Input
-from linearroad.validation.steps import Say, quiet
 from linearroad.validation.tables import Frame, Workshop
 from linearroad.validation.vehicles import follow
 

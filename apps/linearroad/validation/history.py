@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linearroad.manifest import read_manifest
+from linearroad.generation.manifest import read_manifest
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 

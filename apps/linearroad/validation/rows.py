@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linearroad.manifest import read_manifest
+from linearroad.generation.manifest import read_manifest
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from linearroad.generate import generate
-from linearroad.history.aggregate import toll_table
-from linearroad.history.generate import SEGMENT_COLUMNS, write_day
+from linearroad.generation.job import generate
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import read_manifest
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.history.aggregation import toll_table
 from linearroad.history.shape import day_of_week, levels, load_profile
-from linearroad.layout import Layout
-from linearroad.manifest import read_manifest
-from linearroad.parameters import TrafficParameters
-from linearroad.store import SEGMENT_SUMS_SHAPE, HistoryStore
+from linearroad.history.store import SEGMENT_SUMS_SHAPE, HistoryStore
+from linearroad.history.tasks import SEGMENT_COLUMNS, write_day
 
 from tests.linearroad import reference
 

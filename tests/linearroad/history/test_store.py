@@ -12,12 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from linearroad._kernels_store import travel
-from linearroad.layout import Layout
-from linearroad.manifest import MANIFEST_VERSION, check_parameters, file_entry, read_manifest
-from linearroad.parameters import TrafficParameters
-from linearroad.queries.loading import MOST, load_history
-from linearroad.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS, HistoryStore
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import (
+    MANIFEST_VERSION,
+    check_parameters,
+    file_entry,
+    read_manifest,
+)
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.history._kernels_store import travel
+from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS, HistoryStore
+from linearroad.tables.history_files import MOST, load_history
 from linearroad.validation.history import find_history
 from linearroad.validation.rows import input_files
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linearroad.manifest import write_json
+from linearroad.generation.manifest import write_json
 from linearroad.rating.page import MOST_POINTS, page_data, write_page
 
-from tests.linearroad.describe.test_page import CHROMIUM, rendered
+from tests.linearroad.description.test_page import CHROMIUM, rendered
 from tests.report.figures import check_frame, drawn
 from xstream.errors import InputError
 from xstream.report.gathered import gathered_page

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linearroad.validation.validate import HistoryPaths
+from linearroad.validation.job import HistoryPaths
 
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from linearroad.generate import generate
-from linearroad.parameters import TrafficParameters
-from linearroad.queries.history import History
-from linearroad.queries.loading import load_history
-from linearroad.queries.run import RunOptions, run
-from linearroad.validation.validate import HistoryPaths, validate
+from linearroad.generation.job import generate
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.run.job import RunOptions, run
+from linearroad.tables.history import History
+from linearroad.tables.history_files import load_history
+from linearroad.validation.job import HistoryPaths, validate
 
 pytestmark = pytest.mark.spark
 RULES = ("paper", "brandeis", "walmart")

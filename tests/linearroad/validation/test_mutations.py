@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from linearroad.validation.validate import Shown, validate
+from linearroad.validation.job import Shown, validate
 
 from tests.linearroad.validation.runs import (
     Answer,

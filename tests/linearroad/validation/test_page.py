@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from linearroad.validation.report import write_report
-from linearroad.validation.validate import Shown
+from linearroad.validation.job import Shown
+from linearroad.validation.page import write_report
 from linearroad.validation.verdict import Verdict
 
-from tests.linearroad.describe.test_page import CHROMIUM, rendered
+from tests.linearroad.description.test_page import CHROMIUM, rendered
 from tests.report.figures import MACHINE, check_frame, drawn
 
 TIMELINE = """wall_s,stream_s,lag_s,rows,answers,memory_bytes,cpu_s,surprise

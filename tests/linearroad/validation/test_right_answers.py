@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from linearroad.validation.validate import validate
+from linearroad.validation.job import validate
 
 from tests.linearroad.validation.runs import expected_answers, line_of, write_case, write_run
 from tests.reference.linearroad_strategies import scenario

@@ -1,0 +1,1 @@
+"""Generation: parameters, Spark tasks, and the manifest of a generated directory."""

@@ -1,0 +1,197 @@
+"""`xstream linearroad generate`: plan the tasks, hand them to Spark, put the manifest together."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linearroad import spark as sparks
+from linearroad.failures import one_sentence
+from linearroad.files import remove_temporaries
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import Entry, check_parameters, finished, read_json, write_json
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.generation.progress import Show, Work, silent
+from linearroad.generation.tasks import (
+    NumberedExpressway,
+    count_vehicles,
+    simulate_expressway,
+    warm_up,
+    write_traffic,
+)
+from linearroad.scratch import claimed
+from xstream.console import Progress, check_output_directory, interrupted_with
+from xstream.errors import InputError
+
+__all__ = ["generate"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass
+class Run:
+    """What the steps of one run share."""
+
+    spark: Any
+    layout: Layout
+    parameters: TrafficParameters
+    progress: Show
+    partitions: int
+
+    def tasks(
+        self, work: Work, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """Run tasks with their progress shown."""
+        if not items:
+            return []
+        for numbers in work.sizes:
+            # Of a run that broke off, or of a file that somebody has removed since.
+            self.layout.receipt(work.kind, *numbers).unlink(missing_ok=True)
+            self.layout.progress(work.kind, *numbers).unlink(missing_ok=True)
+        with self.progress(work, self.layout):
+            return sparks.run_tasks(self.spark, function, items, self.partitions)
+
+
+def receipts(layout: Layout, kind: str, done: Sequence[Entry]) -> dict[tuple[int, ...], Entry]:
+    """Entries of finished tasks, from the manifest and from receipts of a run that broke off."""
+    known = {_numbers(entry): entry for entry in done}
+    for path in sorted(layout.work.glob(f"{kind}-*.json")):
+        entry = read_json(path)
+        known[_numbers(entry)] = entry
+    return known
+
+
+def _numbers(entry: Entry) -> tuple[int, ...]:
+    return tuple(entry[name] for name in ("xway", "day") if name in entry)
+
+
+def generate(
+    parameters: TrafficParameters,
+    out: Path,
+    *,
+    master: str | None = None,
+    history: bool = False,
+    merged: bool = False,
+    progress: Show = silent,
+    partitions: int = 0,
+) -> Entry:
+    """Generate what is missing below `out` and return the manifest."""
+    if merged and parameters.format != "csv":
+        raise InputError("--merged makes one flat file: it needs --format csv")
+    check_output_directory(out)
+    manifest = check_parameters(out, parameters)
+    sparks.require_spark()
+    layout = Layout(out)
+    with one_sentence(out):
+        layout.work.mkdir(parents=True, exist_ok=True)
+        with claimed(layout.work) as alone:
+            if not alone:
+                raise InputError(f"another process is generating {out}: wait for it")
+            with interrupted_with(
+                f"finished expressways are kept in {out}, and the same command goes on from there"
+            ):
+                _generate(parameters, layout, manifest, master, history, progress, partitions)
+                if merged and not layout.merged.exists():
+                    _merge(layout, parameters, progress is not silent)
+            manifest["complete"] = True
+            write_json(layout.manifest, manifest)
+            shutil.rmtree(layout.work, ignore_errors=True)
+    return manifest
+
+
+def _generate(
+    parameters: TrafficParameters, layout: Layout, manifest: Entry, master: str | None,
+    history: bool, progress: Show, partitions: int,
+) -> None:  # fmt: skip
+    remove_temporaries(layout.root)
+    write_json(layout.manifest, manifest)
+    warm_up()
+    with sparks.session(master) as spark:
+        run = Run(spark, layout, parameters, progress, partitions)
+        make_traffic(run, manifest)
+        if history:
+            from linearroad.history.tasks import make_history
+
+            make_history(run, manifest)
+
+
+def _merge(layout: Layout, parameters: TrafficParameters, shown: bool) -> None:
+    from linearroad.generation.merged_file import merge_traffic
+
+    with Progress("merging", 60 * parameters.minutes, "second") as progress:
+        told = progress.update if shown else (lambda second: None)
+        merge_traffic(layout, parameters.expressways, told)
+
+
+def make_traffic(run: Run, manifest: Entry) -> None:
+    """Simulate and write the expressways that are missing; fill in the manifest."""
+    layout, parameters = run.layout, run.parameters
+    root, everyone = layout.root, range(parameters.expressways)
+    written = receipts(layout, "traffic", manifest.get("traffic", []))
+    lacking = [x for x in everyone if not finished(root, written.get((x,)))]
+    simulated = receipts(layout, "simulated", manifest.get("simulated", []))
+    to_simulate = [
+        x
+        for x in everyone
+        if (x,) not in simulated
+        or not layout.trips(x).exists()
+        or (x in lacking and not layout.trace(x).exists())
+    ]
+    length = parameters.seconds
+    sizes: dict[tuple[int, ...], int] = {(x,): length for x in to_simulate}
+    before = length * (len(everyone) - len(to_simulate))
+    work = Work("simulating", "stream second", "simulated", sizes, before)
+    done = run.tasks(work, functools.partial(simulate_expressway, root, parameters), to_simulate)
+    simulated |= {_numbers(entry): entry for entry in done}
+    manifest["simulated"] = [simulated[(x,)] for x in everyone]
+
+    if lacking or "vehicles" not in manifest:
+        places, manifest["vehicles"] = number_expressways(run, manifest["simulated"])
+        sizes = {(x,): _rows(simulated[(x,)]) for x in lacking}
+        before = sum(map(_rows, simulated.values())) - sum(sizes.values())
+        done = run.tasks(
+            Work("writing", "row", "traffic", sizes, before),
+            functools.partial(write_traffic, root, parameters), [places[x] for x in lacking],
+        )  # fmt: skip
+        written |= {_numbers(entry): entry for entry in done}
+    manifest["traffic"] = [written[(x,)] for x in everyone]
+    manifest["totals"] = {
+        "rows": sum(entry["rows"] for entry in manifest["traffic"]),
+        "reports": sum(entry["reports"] for entry in manifest["simulated"]),
+        "queries": sum(entry["queries"] for entry in manifest["simulated"]),
+        "vehicles": manifest["vehicles"],
+    }
+    write_json(layout.manifest, manifest)
+    for x in everyone:
+        layout.trace(x).unlink(missing_ok=True)
+
+
+def _rows(simulated: Entry) -> int:
+    return int(simulated["reports"] + simulated["queries"])
+
+
+def number_expressways(
+    run: Run, simulated: Sequence[Entry]
+) -> tuple[list[NumberedExpressway], int]:
+    """Where the VIDs and QIDs of each expressway begin, dense over all; and how many VIDs."""
+    root, parameters = run.layout.root, run.parameters
+    everyone = range(parameters.expressways)
+    counts = sparks.run_tasks(
+        run.spark, functools.partial(count_vehicles, root, parameters), everyone, run.partitions
+    )
+    first_vid = np.concatenate(([0], np.cumsum(counts))).tolist()
+    first_qid = np.concatenate(([0], np.cumsum([entry["queries"] for entry in simulated]))).tolist()
+    places = [
+        NumberedExpressway(
+            x, first_vid[x], first_vid[(x - 1) % parameters.expressways], first_qid[x]
+        )
+        for x in everyone
+    ]
+    return places, first_vid[-1]

@@ -1,0 +1,73 @@
+"""How far the tasks of a step of `generate` are: what they leave in the work folder, added up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from linearroad.generation.layout import Layout
+from xstream import console
+
+__all__ = ["Show", "Work", "show", "silent"]
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Work:
+    """The tasks of one kind, their sizes in some unit, and what an earlier run had finished."""
+
+    what: str
+    unit: str
+    kind: str
+    sizes: dict[tuple[int, ...], int]
+    done_before: int = 0
+
+    def done(self, layout: Layout) -> int:
+        """How much is done: finished tasks whole, running ones as far as they say."""
+        present = {path.name for path in layout.work.glob(f"{self.kind}-*")}
+        total = self.done_before
+        for numbers, size in self.sizes.items():
+            noted = layout.progress(self.kind, *numbers)
+            if layout.receipt(self.kind, *numbers).name in present:
+                total += size
+            elif noted.name in present:
+                try:
+                    total += min(int(noted.read_text() or 0), size)
+                except (OSError, ValueError):
+                    # The task has just finished, or is writing: the next look will tell.
+                    continue
+        return total
+
+
+#: Shows some work below a layout until the block ends.
+Show = Callable[[Work, Layout], AbstractContextManager[None]]
+
+
+@contextmanager
+def silent(work: Work, layout: Layout) -> Iterator[None]:
+    """Show nothing."""
+    yield
+
+
+@contextmanager
+def show(work: Work, layout: Layout) -> Iterator[None]:
+    """A bar on a terminal, plain lines elsewhere; what was done before is not part of the pace."""
+    stop = threading.Event()
+    total = work.done_before + sum(work.sizes.values())
+    with console.Progress(work.what, total, work.unit) as progress:
+        progress.resume_at(work.done_before)
+
+        def watch() -> None:
+            while not stop.wait(POLL_S):
+                progress.update(work.done(layout))
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()

@@ -1,0 +1,226 @@
+"""What a worker does: one expressway simulated, one expressway written.
+
+Both are plain functions of their arguments and the files below the output directory, so they can
+run in this process, in any Spark executor, or twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearroad.files import TRAFFIC_COLUMNS, table_writer, whole
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import Entry, file_entry, write_receipt
+from linearroad.generation.parameters import TrafficParameters
+from linearroad.traffic._kernels_rows import count_queries, write_rows
+from linearroad.traffic.identity import TRIP, Numbering, number_own, vids_of_trips
+from linearroad.traffic.simulation import Expressway, expressway_key
+
+__all__ = [
+    "NumberedExpressway",
+    "count_vehicles",
+    "simulate_expressway",
+    "warm_up",
+    "write_traffic",
+]
+
+CHUNK_S = 60
+ROWS_PER_GROUP = 500_000
+
+
+def note_progress(path: Path, done: int) -> None:
+    """Tell the driver how far this task is, in the unit of its size; it is only ever shown."""
+    path.write_text(str(done))
+
+
+def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) -> Entry:
+    """Simulate one expressway: a trace of its reports and a table of its trips."""
+    layout = Layout(root)
+    layout.work.mkdir(parents=True, exist_ok=True)
+    expressway = Expressway(parameters.seed, xway, parameters.seconds)
+    begin = parameters.begin
+    counts: list[NDArray[np.int64]] = []
+    reports = queries = 0
+    with whole(layout.trace(xway)) as temporary, temporary.open("wb") as trace:
+        while expressway.now < parameters.seconds:
+            second = expressway.now
+            # Never across the cut: what came before Time 0 is simulated and dropped.
+            until = begin if second < begin else parameters.seconds
+            chunk = expressway.advance(min(CHUNK_S, until - second))
+            if second >= begin:
+                chunk.packed.tofile(trace)
+                counts.append(chunk.rows_by_second)
+                reports += len(chunk.packed)
+                queries += count_queries(
+                    expressway.key, chunk.packed, chunk.rows_by_second, np.int64(second)
+                )
+            note_progress(layout.progress("simulated", xway), expressway.now)
+    with whole(layout.rows_by_second(xway)) as temporary, temporary.open("wb") as file:
+        np.save(file, np.concatenate(counts))
+    trips = trip_table(expressway, begin)
+    with whole(layout.trips(xway)) as temporary, temporary.open("wb") as file:
+        np.save(file, trips)
+    entry = {
+        "xway": xway,
+        "reports": reports,
+        "queries": int(queries),
+        "trips": len(trips),
+        "accidents": accident_table(expressway, begin),
+    }
+    return write_receipt(layout.receipt("simulated", xway), entry)
+
+
+def trip_table(expressway: Expressway, begin: int) -> NDArray[np.void]:
+    """The trips with a report at the second `begin` or later."""
+    road = expressway.road
+    seen = np.flatnonzero(road.last_report >= begin)
+    trips = np.zeros(len(seen), TRIP)
+    trips["trip"] = seen
+    trips["dir"] = road.trip_dir[seen]
+    trips["entry"] = road.trip_entry[seen]
+    trips["begins"] = road.first_report[seen] >= begin
+    trips["ends"] = road.left_at[seen] >= 0
+    # The first report after the cut is one of those every 30 s.
+    first = road.first_report[seen].astype(np.int64)
+    late = np.maximum(begin - first, 0)
+    trips["first"] = first + -(-late // 30) * 30 - begin
+    trips["last"] = road.last_report[seen] - begin
+    return trips
+
+
+def accident_table(expressway: Expressway, begin: int) -> list[Entry]:
+    """When and where vehicles crashed, in the stream's Time."""
+    from linearroad.traffic import _kernels_cars as k
+
+    table = []
+    for row in expressway.road.accidents:
+        if row[k.ACCIDENT_STATE] < k.STANDING:
+            continue
+        direction = int(row[k.ACCIDENT_DIR])
+        along = int(row[k.ACCIDENT_X])
+        table.append(
+            {
+                "dir": direction,
+                "lane": int(row[k.ACCIDENT_LANE]),
+                "pos": along if direction == 0 else k.ROAD_FT - 1 - along,
+                "stopped": int(row[k.ACCIDENT_STOPPED]) - begin,
+                "detected": int(row[k.ACCIDENT_DETECTED]) - begin,
+                "cleared": int(row[k.ACCIDENT_CLEARED]) - begin,
+            }
+        )
+    return table
+
+
+def numbering(root: Path, parameters: TrafficParameters, xway: int) -> Numbering:
+    """The vehicles of one expressway, from the tables of trips of two."""
+    layout = Layout(root)
+    before = (xway - 1) % parameters.expressways
+    return number_own(
+        parameters.seed,
+        xway,
+        parameters.expressways,
+        parameters.two_expressways_share,
+        np.load(layout.trips(before)),
+        np.load(layout.trips(xway)),
+    )
+
+
+def count_vehicles(root: Path, parameters: TrafficParameters, xway: int) -> int:
+    """How many VIDs an expressway needs: those of the vehicles that travel on it first."""
+    return numbering(root, parameters, xway).vehicles
+
+
+@dataclass(frozen=True)
+class NumberedExpressway:
+    """An expressway and where its numbers begin."""
+
+    xway: int
+    first_vid: int
+    before_first_vid: int
+    first_qid: int
+
+
+def vids(root: Path, parameters: TrafficParameters, place: NumberedExpressway) -> NDArray[np.int32]:
+    """The VID of each trip in the table of trips."""
+    before = (place.xway - 1) % parameters.expressways
+    return vids_of_trips(
+        numbering(root, parameters, place.xway),
+        place.first_vid,
+        numbering(root, parameters, before),
+        place.before_first_vid,
+    )
+
+
+def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpressway) -> Entry:
+    """Write the stream of one expressway from its trace."""
+    layout = Layout(root)
+    xway = place.xway
+    path = layout.traffic(xway, parameters.format)
+    own = vids(root, parameters, place)
+    trips = np.load(layout.trips(xway))
+    vid_by_trip = np.full(int(trips["trip"].max(initial=0)) + 1, -1, np.int32)
+    vid_by_trip[trips["trip"]] = own
+    seconds = np.load(layout.rows_by_second(xway))
+    key = expressway_key(parameters.seed, xway)
+    rows, qid = 0, place.first_qid
+    trace = np.memmap(layout.trace(xway), np.int32, "r").reshape(-1, 2)
+    with table_writer(path, TRAFFIC_COLUMNS, parameters.format) as writer:
+        for begin, end, first, last in row_groups(seconds):
+            packed = np.array(trace[first:last])
+            # At most one query per report.
+            out = np.empty((len(TRAFFIC_COLUMNS), 2 * len(packed)), np.int32)
+            n, qid = write_rows(
+                out,
+                packed,
+                seconds[begin:end],
+                vid_by_trip,
+                key,
+                np.int64(parameters.begin + begin),
+                np.int64(parameters.begin),
+                np.int64(xway),
+                np.int64(parameters.expressways),
+                np.int64(qid),
+            )
+            writer.write(out[:, :n])
+            rows += n
+            note_progress(layout.progress("traffic", xway), rows)
+    everyone = np.unique(own)
+    with whole(layout.vids(xway)) as temporary, temporary.open("wb") as file:
+        np.save(file, everyone)
+    entry = file_entry(root, path) | {
+        "xway": xway,
+        "rows": rows,
+        "vehicles": len(everyone),
+        "first_vid": place.first_vid,
+    }
+    return write_receipt(layout.receipt("traffic", xway), entry)
+
+
+def warm_up() -> None:
+    """Compile the kernels once, into numba's cache, before many workers would each do so."""
+    expressway = Expressway(seed=0, xway=0, seconds=2)
+    chunk = expressway.advance(2)
+    zero = np.int64(0)
+    count_queries(expressway.key, chunk.packed, chunk.rows_by_second, zero)
+    out = np.empty((len(TRAFFIC_COLUMNS), 2 * len(chunk.packed)), np.int32)
+    vid_by_trip = np.zeros(100, np.int32)
+    write_rows(
+        out, chunk.packed, chunk.rows_by_second, vid_by_trip, expressway.key,
+        zero, zero, zero, np.int64(1), zero,
+    )  # fmt: skip
+    number_own(0, 0, 1, 0.0, np.zeros(1, TRIP), np.zeros(1, TRIP))
+
+
+def row_groups(seconds: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Seconds [begin, end) and their rows [first, last), about ROWS_PER_GROUP at a time."""
+    rows = np.concatenate(([0], np.cumsum(seconds)))
+    group = (rows[1:] - 1) // ROWS_PER_GROUP
+    edges = [0, *(np.flatnonzero(np.diff(group) > 0) + 1).tolist(), len(seconds)]
+    return [
+        (begin, end, int(rows[begin]), int(rows[end])) for begin, end in itertools.pairwise(edges)
+    ]

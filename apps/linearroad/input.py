@@ -1,0 +1,318 @@
+"""Input: flat files (plain or compressed), Parquet, or a generated directory, as raw rows."""
+
+from __future__ import annotations
+
+import lzma
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import check_sizes, read_manifest
+from linearroad.operators.check import stream_times
+from linearroad.page_checksums import has_page_checksums
+from linearroad.schema import INPUT_COLUMNS, LINE_TOO_LONG, REASONS
+from linearroad.tables.text import FIELDS, LONGEST_LINE, parse
+from xstream.errors import InputError
+
+__all__ = [
+    "Chunk",
+    "Reject",
+    "RowReader",
+    "length_s",
+    "open_input",
+    "unverified",
+]
+
+ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
+BYTES = 1 << 21
+SHOWN_BYTES = 200  # of a line that is too long
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that could be parsed: fifteen columns, where each row comes from, and when.
+
+    `times` are the seconds of the stream that they come in (`stream_times`).
+    """
+
+    columns: tuple[NDArray[np.int32], ...]
+    origins: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    def part(self, begin: int, end: int) -> Chunk:
+        """Some of the rows."""
+        columns = tuple(column[begin:end] for column in self.columns)
+        return Chunk(columns, self.origins[begin:end], self.times[begin:end])
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A row that was not used."""
+
+    line: int
+    reason: str
+    row: str
+
+
+def _nobody(_: Reject) -> None:
+    """Nobody wants to know."""
+
+
+class RowReader(Protocol):
+    """One file of rows."""
+
+    name: str
+
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        """The rows in the order of the file; their origins are lines.
+
+        Rows before second `begin_s` may be left out where that is quicker.
+        """
+
+    def row(self, line: int) -> str:
+        """A row as it stands in the file; quick for those that were read last."""
+
+    #: Told of every row that cannot be parsed.
+    on_reject: Callable[[Reject], None]
+
+
+def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
+    """Rows behind those that moved the stream's clock to `clock`."""
+    return Chunk(columns, origins, stream_times(*columns, clock))
+
+
+class _Recent:
+    """The chunks whose rows may still be rejected: those of the second that is being gathered.
+
+    A chunk is worked off before the next one is asked for; then the last second of its good rows is
+    still open, and whatever ended before that second is done with.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[int, Any]] = deque()
+        self.clock = 0
+
+    def add(self, chunk: Chunk, source: Any) -> None:
+        """The newest chunk, and what its rows can be had from."""
+        while self._kept and self._kept[0][0] < self.clock:
+            self._kept.popleft()
+        if len(chunk):  # else there is nothing that the query could reject
+            self.clock = int(chunk.times[-1])
+            self._kept.append((self.clock, source))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (source for _, source in self._kept)
+
+
+class FlatReader:
+    """A flat file of the benchmark; keeps the text of the last chunks, for rejects."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        self.on_reject: Callable[[Reject], None] = _nobody
+        self._recent = _Recent()
+
+    def _open(self) -> BinaryIO:
+        compression = _COMPRESSIONS.get(self.path.suffix)
+        if compression == "xz":
+            return cast(BinaryIO, lzma.open(self.path))
+        if compression is None:
+            return self.path.open("rb")
+        stream: BinaryIO = pa.input_stream(self.path, compression=compression)
+        return stream
+
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        rest, first_line = b"", 1
+        long: _LongLine | None = None
+        try:
+            with self._open() as file:
+                while True:
+                    block = file.read(BYTES)
+                    ended = not block
+                    if long is not None:
+                        begin = long.skip(block)
+                        if begin < 0:
+                            continue
+                        self.on_reject(long.reject(first_line))
+                        first_line, long, block = first_line + 1, None, block[begin:]
+                    text = rest + block
+                    while text:
+                        used, lines, chunk = self._parsed(text, first_line, last=ended)
+                        first_line += lines
+                        text = text[used:]
+                        if len(chunk):
+                            yield chunk
+                        if not lines:
+                            break
+                    if len(text) > LONGEST_LINE:
+                        long, text = _LongLine(text), b""
+                    rest = text
+                    if ended:
+                        return
+        except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+            raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def _parsed(self, text: bytes, first_line: int, last: bool) -> tuple[int, int, Chunk]:
+        columns = np.empty((FIELDS, ROWS), np.int32)
+        starts, bad = np.empty(ROWS + 1, np.int64), np.empty(ROWS, np.int64)
+        reasons = np.empty(ROWS, np.int8)
+        data = np.frombuffer(text, np.uint8)
+        used, lines, good, wrong = parse(data, len(data), last, columns, starts, bad, reasons)
+        numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
+        if wrong:
+            numbers = np.delete(numbers, bad[:wrong])
+        chunk = _chunk(tuple(columns[:, :good]), numbers, self._recent.clock)
+        self._recent.add(chunk, (first_line, starts[: lines + 1], text[:used]))
+        for line, reason in zip(bad[:wrong].tolist(), reasons[:wrong].tolist(), strict=True):
+            row = text[starts[line] : starts[line + 1]].removesuffix(b"\n")
+            shown = _shortened(row, len(row)) if reason == LINE_TOO_LONG else _as_read(row)
+            self.on_reject(Reject(first_line + line, REASONS[reason], shown))
+        return used, lines, chunk
+
+    def row(self, line: int) -> str:
+        for first_line, starts, text in self._recent:
+            if first_line <= line < first_line + len(starts) - 1:
+                at = line - first_line
+                return _as_read(text[starts[at] : starts[at + 1]])
+        with self._open() as file:
+            return _as_read(next(islice(file, line - 1, None)))
+
+
+class _LongLine:
+    """A line that is too long: its begin is kept, the rest is counted."""
+
+    def __init__(self, begin: bytes) -> None:
+        self._begin, self._bytes = begin[:SHOWN_BYTES], len(begin)
+
+    def skip(self, block: bytes) -> int:
+        """Where the next line begins in a block; -1: this one goes on."""
+        end = block.find(b"\n")
+        self._bytes += len(block) if end < 0 else end
+        return -1 if end < 0 and block else end + 1
+
+    def reject(self, number: int) -> Reject:
+        """The line, which is the file's line `number`."""
+        return Reject(number, REASONS[LINE_TOO_LONG], _shortened(self._begin, self._bytes))
+
+
+def _shortened(line: bytes, length: int) -> str:
+    return f"{_as_read(line[:SHOWN_BYTES])}... ({length:,} bytes)"
+
+
+def _as_read(line: bytes) -> str:
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("ascii", "replace")
+
+
+class ParquetReader:
+    """A Parquet file with the fifteen columns; a row's line is its number."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(
+                path, page_checksum_verification=True, pre_buffer=False
+            )  # pre_buffer would keep every row group that was read
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{path} is not a Parquet file: {error}") from error
+        present = set(self._file.schema_arrow.names)
+        missing = [name for name in INPUT_COLUMNS if name not in present]
+        if missing:
+            raise InputError(f"{path} has no column {missing[0]!r}")
+        self.on_reject: Callable[[Reject], None] = _nobody
+        self._recent = _Recent()
+
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        skipped = self._groups_before(begin_s)
+        line = 1 + sum(self._file.metadata.row_group(g).num_rows for g in range(skipped))
+        try:
+            batches = self._file.iter_batches(
+                ROWS, range(skipped, self._file.num_row_groups), list(INPUT_COLUMNS),
+                use_threads=False,
+            )  # fmt: skip
+            for batch in batches:
+                columns = tuple(self._column(batch, name) for name in INPUT_COLUMNS)
+                lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
+                line += batch.num_rows
+                chunk = _chunk(columns, lines, self._recent.clock)
+                self._recent.add(chunk, chunk)
+                yield chunk
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def _groups_before(self, begin_s: int) -> int:
+        """How many row groups at the start of the file say that they end before a second."""
+        place = self._file.schema_arrow.names.index("time")
+        for group in range(self._file.num_row_groups):
+            known = self._file.metadata.row_group(group).column(place).statistics
+            if known is None or not known.has_min_max or known.max >= begin_s:
+                return group
+        return int(self._file.num_row_groups)
+
+    def _column(self, batch: Any, name: str) -> NDArray[np.int32]:
+        """Arrow's own memory where it is what is wanted, int32 without nulls."""
+        column = batch.column(name)
+        if column.null_count:
+            raise InputError(f"{self.path}: column {name!r} has nulls")
+        values: NDArray[np.int32] = column.to_numpy(zero_copy_only=False)
+        if values.dtype == np.int32:
+            return values
+        narrow = values.astype(np.int32)
+        if values.dtype.kind not in "iu" or (narrow != values).any():
+            raise InputError(f"{self.path}: column {name!r} is {values.dtype}, not int32")
+        return narrow
+
+    def row(self, line: int) -> str:
+        for chunk in self._recent:
+            at = line - int(chunk.origins[0])
+            if 0 <= at < len(chunk):
+                return ",".join(str(column[at]) for column in chunk.columns)
+        rows = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
+        batch = next(islice(rows, (line - 1) // ROWS, None))
+        return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
+
+
+def open_input(path: Path) -> list[RowReader]:
+    """The files that `path` means: itself, or the expressways of a generated directory."""
+    if path.is_dir():
+        manifest = read_manifest(path)
+        form = manifest["parameters"]["format"]
+        check_sizes(path, manifest.get("traffic", []))
+        layout = Layout(path)
+        expressways = range(int(manifest["parameters"]["expressways"]))
+        return [_reader(layout.traffic(xway, form)) for xway in expressways]
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    return [_reader(path)]
+
+
+def length_s(path: Path, minutes: int | None) -> int | None:
+    """How many seconds a stream has, if that is known before it is read."""
+    known = [] if minutes is None else [60 * minutes]
+    if path.is_dir() and (length := read_manifest(path)["parameters"].get("minutes")) is not None:
+        known.append(60 * int(length))
+    return min(known, default=None)
+
+
+def unverified(readers: list[RowReader]) -> list[Path]:
+    """The Parquet files whose pages have no checksums, so that reading them verifies nothing."""
+    paths = [reader.path for reader in readers if isinstance(reader, ParquetReader)]
+    return [path for path in paths if not has_page_checksums(path, INPUT_COLUMNS)]
+
+
+def _reader(path: Path) -> RowReader:
+    return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)

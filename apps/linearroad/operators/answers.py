@@ -1,0 +1,94 @@
+"""The answers of many parts and seconds in one table: the last operator before the sinks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+import xstream as xs
+from linearroad.operators.check import room
+from linearroad.schema import column
+
+__all__ = ["BATCH", "TABLE", "batch"]
+
+#: What all answers have in common, one second a tuple.
+TABLE = ("time", "kind", "who", "value", "amount")
+#: Rows of whole seconds, up to `upto`, ordered by time.
+BATCH = {
+    "upto": int,
+    "kind": column("int8"),
+    "time": column("int32"),
+    "who": column("int32"),
+    "value": column("int32"),
+    "amount": column("int64"),
+}
+
+#: Rows that wait, the second that is being gathered, and how many of its tables have come.
+_ROWS, _SECOND, _CAME = range(3)
+
+
+class Rows(NamedTuple):
+    """Answers that wait, by column."""
+
+    kind: Any
+    time: Any
+    who: Any
+    value: Any
+    amount: Any
+
+
+@numba.njit
+def emit_rows(out, rows, progress):
+    """Send what waits."""
+    n = progress[_ROWS]
+    out.emit_at(
+        0, progress[_SECOND], rows.kind[:n], rows.time[:n], rows.who[:n], rows.value[:n],
+        rows.amount[:n],
+    )  # fmt: skip
+    progress[_ROWS] = 0
+
+
+@xs.kernel(
+    state={
+        "progress": np.array([0, -1, 0], np.int64),
+        "kind": np.zeros(1024, np.int8),
+        "time": np.zeros(1024, np.int32),
+        "who": np.zeros(1024, np.int32),
+        "value": np.zeros(1024, np.int32),
+        "amount": np.zeros(1024, np.int64),
+    },
+    out=BATCH,
+    at_end=True,
+)
+def batch(time, kind, who, value, amount, tables, at_least, state, out):
+    """Rows of whole seconds, as soon as there are `at_least` of them.
+
+    `tables` tuples make a second; they come merged by time, so that it is whole in any case when a
+    later one begins.
+    """
+    progress = state.progress
+    rows = Rows(state.kind, state.time, state.who, state.value, state.amount)
+    is_whole = out.ended or (time > progress[_SECOND] and progress[_CAME] > 0)
+    if is_whole and progress[_ROWS] >= (1 if out.ended else at_least):
+        emit_rows(out, rows, progress)
+    if out.ended:
+        return
+    if time > progress[_SECOND]:
+        progress[_SECOND], progress[_CAME] = time, 0
+    n = progress[_ROWS]
+    upto = n + len(kind)
+    rows = Rows(
+        room(rows.kind, upto), room(rows.time, upto), room(rows.who, upto), room(rows.value, upto),
+        room(rows.amount, upto),
+    )  # fmt: skip
+    rows.kind[n:upto], rows.who[n:upto], rows.value[n:upto] = kind, who, value
+    rows.amount[n:upto] = amount
+    rows.time[n:upto] = time
+    progress[_ROWS] = upto
+    progress[_CAME] += 1
+    if progress[_CAME] == tables:
+        progress[_CAME] = 0
+        if upto >= at_least:
+            emit_rows(out, rows, progress)

@@ -1,0 +1,96 @@
+"""Digests: what was answered, in any order, as a few numbers that copies can be compared by.
+
+An answer is weighed by a hash of everything but who it is for, and the digest of a minute's answers
+of a kind is their number and the sums of weight, weight * who and weight * who^2, modulo 2^64.
+Copies of traffic have shifted VIDs and QIDs, and these sums say what they would be without that
+(`linearroad.output.digests`), so the engine need not know whose copy it works on.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+import xstream as xs
+from linearroad.schema import BALANCE, KINDS, TRAVEL_TIME, column
+
+__all__ = ["DIGEST_WIDTH", "TOLD", "add", "digest_answers", "digest_balances", "tell", "weight"]
+
+COUNT, WEIGHT, FIRST, SECOND = range(4)
+DIGEST_WIDTH = 4  # numbers a kind of answers
+MOST_SECONDS = 7 * 24 * 3600
+
+#: How many answers of each kind there are to a second, and whether more seconds have been read.
+TOLD = {"time": int, "last": bool, "count": column("int64")}
+
+
+@numba.njit(inline="always")
+def weight(kind, time, value, amount):
+    """A hash of what an answer says."""
+    h = np.int64(kind) + (np.int64(time) << 3)
+    h = (h ^ (h >> 31)) * np.int64(0x7FB5D329728EA185)
+    h = (h ^ (h >> 27) ^ np.int64(value)) * np.int64(-0x7E25210B43D22BB3)
+    h = (h ^ (h >> 33) ^ amount) * np.int64(-0x61C8864680B583EB)
+    return h ^ (h >> 29)
+
+
+@numba.njit(inline="always")
+def add(sums, at, kind, time, who, value, amount):
+    """Count an answer in the digest that begins at `at`."""
+    w, whom = weight(kind, time, value, amount), np.int64(who)
+    sums[at + COUNT] += 1
+    sums[at + WEIGHT] += w
+    sums[at + FIRST] += w * whom
+    sums[at + SECOND] += w * whom * whom
+
+
+@numba.njit
+def minute_of(sums, time, width):
+    """Where a minute's digests begin, `width` numbers, and the sums with room for them."""
+    if time >= MOST_SECONDS:
+        raise ValueError("digests are kept for a week of stream time, and here is a later row")
+    at = time // 60 * width
+    return at, xs.grow(sums, at + width)
+
+
+@xs.kernel(
+    state={"sums": np.zeros(KINDS * DIGEST_WIDTH, np.int64), "unanswerable": np.zeros(1, np.int64)},
+    out=TOLD,
+)
+def digest_answers(time, last, kind, who, value, amount, state, out):
+    """Digests of answers, by minute and kind, in the state; how many there are."""
+    begin, sums = minute_of(state.sums, time, KINDS * DIGEST_WIDTH)
+    count = np.zeros(KINDS, np.int64)
+    for i in range(len(kind)):
+        k = kind[i]
+        add(sums, begin + k * DIGEST_WIDTH, k, time, who[i], value[i], amount[i])
+        count[k] += 1
+        state.unanswerable[0] += k == TRAVEL_TIME and value[i] == -1
+    out.emit_at(0, time, last, count)
+
+
+@xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=TOLD)
+def digest_balances(time, last, who, amount, asker, parts, state, out):
+    """Digests of balances, by minute and by the part of the query that asked, in the state."""
+    begin, sums = minute_of(state.sums, time, parts * DIGEST_WIDTH)
+    for i in range(len(who)):
+        add(sums, begin + asker[i] * DIGEST_WIDTH, BALANCE, time, who[i], 0, amount[i])
+    count = np.zeros(KINDS, np.int64)
+    count[BALANCE] = len(who)
+    out.emit_at(0, time, last, count)
+
+
+@xs.kernel(
+    state={"came": np.zeros(1, np.int64), "told": np.zeros(KINDS, np.int64)},
+    out={"time": int, "count": column("int64")},
+)
+def tell(time, last, count, tables, state, out):
+    """How many answers all `tables` have, when each has worked off the rows that were read."""
+    told = state.told
+    for k in range(KINDS):
+        told[k] += count[k]
+    state.came[0] += last
+    if state.came[0] == tables:
+        out.emit_at(0, time, told)
+        state.came[0] = 0
+        told[:] = 0

@@ -1,0 +1,129 @@
+"""Requests about history: daily expenditure and travel time.
+
+History lies in arrays by expressway, memory-mapped or built from flat files; kernels get tables of
+their addresses, so that any number of expressways is one argument each.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+import xstream as xs
+from linearroad.history._kernels_store import find_vid, first_minute, in_seconds, one_segment
+from linearroad.schema import (
+    ANSWERS,
+    ASKS_EXPENDITURE,
+    ASKS_TRAVEL_TIME,
+    EXPENDITURE,
+    TRAVEL_TIME,
+)
+
+__all__ = ["SUMS", "SUM_TABLE", "TOLL_DAYS", "TOLL_TABLE", "answer_requests"]
+
+TOLL_DAYS = 69
+SUMS = (7, 2, 1440, 100, 3)
+SUMS_LENGTH = 7 * 2 * 1440 * 100 * 3
+
+#: Where the tolls of an expressway lie: its VIDs, ascending, their number, and their tolls by day;
+#: `vid_by` is taken off a VID before it is looked for.
+TOLL_TABLE = np.dtype(
+    [("xway", "i8"), ("vids_at", "i8"), ("vids", "i8"), ("tolls_at", "i8"), ("vid_by", "i8")]
+)
+#: Where the sums of an expressway's segments lie.
+SUM_TABLE = np.dtype([("xway", "i8"), ("sums_at", "i8")])
+
+
+@numba.njit
+def place_of_xway(tables, xway):
+    """The place of an expressway among ascending ones, or -1."""
+    low, high = 0, len(tables)
+    while low < high:
+        middle = (low + high) >> 1
+        if tables[middle].xway < xway:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(tables) and tables[low].xway == xway else -1
+
+
+@numba.njit
+def spent_on(tolls, request):
+    """TollHistory's Tolls of (VID, Day, XWay), 0 where there is no row."""
+    x = place_of_xway(tolls, request.xway)
+    if x < 0 or tolls[x].vids == 0:
+        return np.int64(0)
+    table = tolls[x]
+    vids = xs.array_at(table.vids_at, table.vids, np.int32)
+    v = find_vid(vids, np.int64(request.vid) - table.vid_by)
+    if v < 0:
+        return np.int64(0)
+    by_day = xs.array_at(table.tolls_at, table.vids * TOLL_DAYS, np.int32)
+    return np.int64(by_day[v * TOLL_DAYS + request.day - 1])
+
+
+@numba.njit
+def travel_together(journeys, places, answers, sums, value, amount):
+    """Journeys through the history, side by side: while one waits for memory, others go on.
+
+    `places` say which expressway's sums each goes by, and `answers` which row of `value` (seconds)
+    and `amount` (toll) it is answered in.
+    """
+    many = len(journeys)
+    taken, segment = np.zeros(many), np.empty(many, np.int64)
+    going, left = np.arange(many), many
+    for i in range(many):
+        segment[i] = journeys[i].sinit
+        amount[answers[i]] = 0
+    while left > 0:
+        k = 0
+        while k < left:
+            i = going[k]
+            journey = journeys[i]
+            if segment[i] == journey.send:
+                value[answers[i]] = in_seconds(taken[i])
+                left -= 1
+                going[k] = going[left]
+                continue
+            by_minute = xs.array_at(sums[places[i]].sums_at, SUMS_LENGTH, np.int32)
+            way = 0 if journey.sinit <= journey.send else 1
+            begin = first_minute(np.int64(journey.dow), way)
+            minutes, toll = one_segment(by_minute, begin, segment[i], journey.tod + taken[i])
+            taken[i] += minutes
+            amount[answers[i]] += toll
+            segment[i] += 1 - 2 * way
+            k += 1
+
+
+@xs.kernel(out=ANSWERS)
+def answer_requests(time, last, request, tolls, sums, knows_segments, out):
+    """Daily expenditures from `tolls`, travel times from `sums`; each row its expressway's table.
+
+    A travel time is -1, -1 where no SegmentHistory is loaded (`knows_segments` 0). An expressway
+    that the history does not know has no day at all: speed 1, toll 0.
+    """
+    most, asked, journeys = len(request), 0, 0
+    kind, who = np.empty(most, np.int8), np.empty(most, np.int32)
+    value, amount = np.empty(most, np.int32), np.empty(most, np.int64)
+    travelling, places = np.empty_like(request), np.empty(most, np.int64)
+    answers = np.empty(most, np.int64)
+    for i in range(most):
+        if request[i].type == ASKS_EXPENDITURE:
+            kind[asked], value[asked] = EXPENDITURE, 0
+            amount[asked] = spent_on(tolls, request[i])
+        elif request[i].type == ASKS_TRAVEL_TIME:
+            kind[asked], value[asked], amount[asked] = TRAVEL_TIME, -1, -1
+            place = place_of_xway(sums, request[i].xway)
+            if place >= 0:
+                travelling[journeys], places[journeys] = request[i], place
+                answers[journeys] = asked
+                journeys += 1
+            elif knows_segments:
+                value[asked] = 3600 * abs(request[i].send - request[i].sinit)
+                amount[asked] = 0
+        else:
+            continue
+        who[asked] = request[i].qid
+        asked += 1
+    travel_together(travelling[:journeys], places, answers, sums, value, amount)
+    out.emit_at(0, time, last, kind[:asked], who[:asked], value[:asked], amount[:asked])

@@ -1,0 +1,108 @@
+"""Segment statistics: at the start of a minute, the LAV and the vehicles of every segment."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+import xstream as xs
+from linearroad.schema import NO_MINUTE, SEGMENT, column
+
+__all__ = ["statistics"]
+
+MINUTES = 5  # that a LAV looks back
+#: A mean that is an integer must not be missed by rounding
+#: (docs/linear-road-rules.md, section 2.1, R11).
+ROUNDING = 1e-9
+
+
+@numba.njit
+def widened(table, rows, size, new):
+    """A table of `rows` rows, each of them wider; new entries are zero."""
+    old = table.copy()
+    table = xs.grow(table, rows * new)
+    table[:] = 0
+    for row in range(rows):
+        table[row * new : row * new + size] = old[row * size : (row + 1) * size]
+    return table
+
+
+@numba.njit
+def close_minutes(total, weight_now, history, weight, size, running, minute):
+    """Move the running minute into the history, and clear those that nobody reported in.
+
+    After a gap of more than five minutes the running minute itself is out of reach again.
+    """
+    for passed in range(running, min(minute, running + MINUTES + 1)):
+        row = passed % MINUTES
+        for key in range(size):
+            history[row * size + key] = total[key]
+            weight[row * size + key] = weight_now[key]
+            total[key] = 0.0
+            weight_now[key] = 0
+
+
+@numba.njit
+def latest_average(history, weight, size, key, by_report, none, half):
+    """LAV as an integer: the mean of the minutes' means, or one mean over all reports."""
+    total, amount = 0.0, 0
+    for row in range(MINUTES):
+        here = weight[row * size + key]
+        if here > 0:
+            total += history[row * size + key] if by_report else history[row * size + key] / here
+            amount += here if by_report else 1
+    if amount == 0:
+        return none
+    return math.floor(total / amount + half + ROUNDING)
+
+
+@xs.kernel(
+    state={
+        "minute": np.array([NO_MINUTE], np.int64),
+        "total": np.zeros(200, np.float64),
+        "amount": np.zeros(200, np.int32),
+        "vehicles": np.zeros(200, np.int32),
+        "history": np.zeros(MINUTES * 200, np.float64),
+        "weight": np.zeros(MINUTES * 200, np.int32),
+    },
+    out={"segment": column(SEGMENT)},
+)
+def statistics(time, report, by_report, none, half, state, out):
+    """Averages and vehicles of each segment and minute; the table when the minute turns.
+
+    It comes with the first second of a minute and holds for all of it; in other seconds it is
+    empty. `by_report`, `none` and `half` are what rule sets differ in: one mean over all reports,
+    the LAV of a segment without any, and what is added before rounding down.
+    """
+    total, amount, vehicles = state.total, state.amount, state.vehicles
+    history, weight = state.history, state.weight
+    size, needed = len(total), 0
+    for i in range(len(report)):
+        needed = max(needed, report[i].key + 1)
+    if needed > size:
+        new = max(needed, size + size // 4)
+        total, amount = xs.grow(total, new), xs.grow(amount, new)
+        vehicles = xs.grow(vehicles, new)
+        history = widened(history, MINUTES, size, new)
+        weight = widened(weight, MINUTES, size, new)
+        size = new
+    minute, running = time // 60, state.minute[0]
+    if minute != running:
+        table = np.empty(size, SEGMENT)
+        counted = minute == running + 1
+        close_minutes(total, amount, history, weight, size, running, minute)
+        for k in range(size):
+            table[k].lav = latest_average(history, weight, size, k, by_report, none, half)
+            table[k].cars = vehicles[k] if counted else 0
+        vehicles[:] = 0
+        state.minute[0] = minute
+        out.emit_at(0, table)
+    else:
+        out.emit_at(0, np.empty(0, SEGMENT))
+    for i in range(len(report)):
+        one = report[i]
+        total[one.key] += one.gain
+        vehicles[one.key] += one.fresh
+        amount[one.key] += 1 if by_report else one.fresh

@@ -1,0 +1,139 @@
+"""Digests of copies as those of their originals would be, compared, and what differs located."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.files import whole
+from linearroad.operators.digests import DIGEST_WIDTH
+from linearroad.schema import KINDS
+from xstream.errors import InputError
+
+__all__ = ["Difference", "Digests", "differences", "read_digests", "unshifted", "write_digests"]
+
+#: By expressway, minute and kind of answer: their number, and the sums of weight, weight * who and
+#: weight * who^2, modulo 2^64 (`operators.digests`).
+Digests = NDArray[np.uint64]
+
+_NAMES = ("count", "weight", "first", "second")
+_VEHICLES = 2  # kinds of answers that are for vehicles; the others are for requests
+_WORD = 2**64
+SINGULAR = (
+    "toll notification", "accident alert", "account balance", "daily expenditure", "travel time",
+)  # fmt: skip
+
+
+def unshifted(sums: NDArray[np.int64], vid_by: int, qid_by: int) -> Digests:
+    """Digests (..., kind, 4) as they would be if VIDs and QIDs had not been shifted."""
+    found = sums.astype(np.int64).view(np.uint64).copy()
+    by = np.where(np.arange(KINDS) < _VEHICLES, vid_by, qid_by).astype(np.uint64)
+    _, weight, first, second = np.moveaxis(found, -1, 0)  # views
+    plain = first - by * weight
+    second[...] = second - np.uint64(2) * by * plain - by * by * weight
+    first[...] = plain
+    return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Answers of one kind that an expressway gave in a minute, and its original did not."""
+
+    expressway: int
+    minute: int
+    kind: int
+    given: int
+    expected: int
+    #: Who the one answer is for that differs, numbered as on the original; None: there are several.
+    who: int | None
+
+    def sentence(self) -> str:
+        """In words."""
+        name = SINGULAR[self.kind]
+        place = f"expressway {self.expressway:,}, minute {self.minute}"
+        if self.who is None:
+            return f"{place}: {self.given:,} {name}s where {self.expected:,} are right, or others"
+        whose = f"{'vehicle' if self.kind < _VEHICLES else 'request'} {self.who:,} of the original"
+        if self.given == self.expected:
+            return f"{place}: the {name} of {whose} differs"
+        verb = "is missing" if self.given < self.expected else "is one too many"
+        return f"{place}: a {name} of {whose} {verb}"
+
+
+def differences(
+    found: Digests, reference: Digests, first_minute: int = 0, most: int = 20
+) -> tuple[int, list[Difference]]:
+    """How many digests are not those of the originals, and the first of them, located.
+
+    `reference` has one expressway for each original; `found` has them over and over. Both begin
+    with the same minute.
+    """
+    base = len(reference)
+    if found.shape[1:] != reference.shape[1:] or len(found) % base:
+        raise ValueError(f"digests of {found.shape} cannot be copies of {reference.shape}")
+    expected = np.tile(reference, (len(found) // base, 1, 1, 1))
+    wrong = np.argwhere((found != expected).any(axis=-1))
+    order = np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))  # by minute first
+    return len(wrong), [
+        _difference(int(x), first_minute + int(m), int(k), found[x, m, k], expected[x, m, k])
+        for x, m, k in wrong[order][:most]
+    ]
+
+
+def _difference(
+    expressway: int, minute: int, kind: int, given: NDArray[np.uint64], right: NDArray[np.uint64]
+) -> Difference:
+    weight, first, second = (
+        (int(g) - int(r)) % _WORD for g, r in zip(given[1:], right[1:], strict=True)
+    )
+    count = int(given[0]), int(right[0])
+    who = _only_one(weight, first, second) if abs(count[0] - count[1]) <= 1 else None
+    return Difference(expressway, minute + 1, kind, *count, who)
+
+
+def _only_one(weight: int, first: int, second: int) -> int | None:
+    """Who, if `first` is weight * who and `second` weight * who^2: then one answer differs."""
+    if not weight:
+        return None
+    twos = (weight & -weight).bit_length() - 1
+    if first % (1 << twos):
+        return None
+    modulus = 1 << (64 - twos)
+    who = (first >> twos) * pow(weight >> twos, -1, modulus) % modulus
+    fits = weight * who % _WORD == first and weight * who * who % _WORD == second
+    return who if fits and who < 2**31 else None
+
+
+def write_digests(path: Path, digests: Digests) -> None:
+    """As Parquet, a row for each expressway, minute and kind that has answers."""
+    place = np.argwhere(digests[..., 0] > 0)
+    rows = digests[tuple(place.T)]
+    columns = {
+        "expressway": place[:, 0].astype(np.int32),
+        "minute": (place[:, 1] + 1).astype(np.int32),
+        "kind": place[:, 2].astype(np.int8),
+        **{name: rows[:, i] for i, name in enumerate(_NAMES)},
+    }
+    with whole(path) as temporary:
+        pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
+
+
+def read_digests(path: Path, expressways: int, minutes: int) -> Digests:
+    """What `write_digests` wrote, as an array of this size."""
+    digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+        place = (
+            table["expressway"].to_numpy(), table["minute"].to_numpy() - 1,
+            table["kind"].to_numpy(),
+        )  # fmt: skip
+        for i, name in enumerate(_NAMES):
+            digests[(*place, i)] = table[name].to_numpy()
+    except (OSError, pa.ArrowException, KeyError, IndexError) as error:
+        raise InputError(f"{path} does not hold these digests: {error}") from error
+    return digests

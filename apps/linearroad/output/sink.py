@@ -1,0 +1,121 @@
+"""From the query's answers to a file, and what a run has to say of them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+import xstream as xs
+from linearroad.output.delays import TYPES, Delays
+from linearroad.output.digests import Digests
+from linearroad.output.writers import AnswerWriter
+from linearroad.run.schedule import Schedule
+from linearroad.schema import KINDS, TRAVEL_TIME
+
+__all__ = ["AnswerSink", "RunResult"]
+
+BATCH = 1 << 17  # answers that are written at once, at full speed
+
+
+@dataclass
+class RunResult:
+    """What `summary.json` says."""
+
+    rows: int = 0
+    reports: int = 0
+    requests: int = 0
+    implausible_speeds: int = 0
+    unanswerable: int = 0
+    answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TYPES, 0))
+    rejects: dict[str, int] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    stream_seconds: int = 0
+    interrupted: bool = False
+    interrupted_by_user: bool = False
+    #: What is worth a look before the answers are trusted, in words.
+    warnings: list[str] = field(default_factory=list)
+    response_s: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: By expressway, minute and kind of answer, as the original's would be; None: not asked for.
+    digests: Digests | None = None
+    #: How many digests of copies are not those of their originals, and the first in words.
+    copies_differ: int = 0
+    first_differences: list[str] = field(default_factory=list)
+    #: Nanoseconds of a core that a report takes, by stage.
+    stage_ns: dict[str, float] = field(default_factory=dict)
+    #: The first second whose answers were late, in words.
+    first_late: str | None = None
+    #: Which answers took longest, and what went on meanwhile, in words.
+    longest: str | None = None
+    lag_s: float = 0.0
+    worst_lag_s: float = 0.0
+    #: How long until the next rows come, while it runs.
+    idle_s: float = 0.0
+
+    def interruption(self) -> str:
+        """What has been kept of a run that was interrupted, in words."""
+        if self.digests is not None:
+            return (
+                f"about stream second {self.stream_seconds:,} had been reached, and the digests "
+                "are those of some expressways up to an earlier one"
+            )
+        if not sum(self.answers.values()) or self.stream_seconds < 0:
+            return "no stream second has been answered completely"
+        return f"answers are complete up to stream second {self.stream_seconds:,}"
+
+    @property
+    def reports_per_second(self) -> float:
+        """Position reports by wall-clock second."""
+        return self.reports / self.wall_seconds if self.wall_seconds else 0.0
+
+
+class AnswerSink:
+    """Takes the answers to the writer and keeps the figures of the run."""
+
+    def __init__(self, writer: AnswerWriter, schedule: Schedule) -> None:
+        self.writer, self.schedule = writer, schedule
+        self.result = RunResult()
+        self.delays = Delays()
+        self._telling = threading.Lock()
+
+    @property
+    def at_least(self) -> int:
+        """Rows that are written at once: a second's when it is paced, many seconds' otherwise."""
+        return 1 if self.schedule.is_paced else BATCH
+
+    def take(self, upto: int, *columns: xs.SigSeg) -> None:
+        """A batch of answers: all there are up to a second, behind the last batch."""
+        kind, times, who, value, amount = (np.asarray(column) for column in columns)
+        emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
+        if not self.schedule.is_paced:
+            np.multiply(times, 1000, out=emit)
+        self.writer.write(kind, times, emit, who, value, amount)
+        counts = np.bincount(kind, minlength=KINDS)
+        for name, count in zip(TYPES, counts, strict=True):
+            self.result.answers[name] += int(count)
+        if counts[TRAVEL_TIME]:
+            self.result.unanswerable += int((value[kind == TRAVEL_TIME] == -1).sum())
+        self.result.stream_seconds = upto
+        if self.schedule.is_paced:
+            seconds = times.astype(np.int64)
+            for number in range(KINDS):
+                here = kind == number
+                self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
+
+    def take_told(self, second: int, told: NDArray[np.int64]) -> None:
+        """So many answers of each kind up to a second, which are not kept; from any thread."""
+        delay_ms = self.schedule.emit_ms(second) - 1000 * second
+        with self._telling:
+            self.result.stream_seconds = max(self.result.stream_seconds, second)
+            for name, count in zip(TYPES, told.tolist(), strict=True):
+                self.result.answers[name] += count
+        if self.schedule.is_paced:
+            for kind, count in enumerate(told.tolist()):
+                self.delays.note_many(kind, second, delay_ms, count)
+
+    def close(self) -> None:
+        """Everything on disk, and the figures complete."""
+        self.writer.close()
+        self.result.response_s = self.delays.by_type()

@@ -1,0 +1,83 @@
+"""How a run was made and what came of it, for `summary.json`."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from linearroad.files import whole
+from linearroad.output.sink import RunResult
+from xstream.bench.report import machine as machine_now
+
+__all__ = ["RunOptions", "machine", "write_summary"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run; see `xstream linearroad run --help`."""
+
+    rules: str = "paper"
+    speed: float | None = None  # None: as fast as it goes
+    minutes: int | None = None
+    form: str = "csv"
+    scheduler: str = "df"
+    memory: str = "refcount-lazy"
+    workers: int = 1
+    expressways: int | None = None  # as many as the input has
+    answers: str = "write"  # or digest: counted and digested only
+    keep_state: Path | None = None  # where the state at the end goes
+    from_state: Path | None = None  # where the state at the beginning comes from
+    stop_when_late: bool = False  # when the first answer comes after its limit
+    allow_empty: bool = False  # an input without a single row that can be used
+
+
+def write_summary(
+    path: Path, result: RunResult, options: RunOptions, workers: int, files: int, from_second: int
+) -> None:
+    """Everything that a run has to say of itself, as JSON."""
+    answers = list(result.answers.values())
+    asked = ("balance requests", "expenditure requests", "travel-time requests")
+    by_type = {"position reports": result.reports, **dict(zip(asked, answers[2:], strict=True))}
+    summary = {
+        **{
+            name: getattr(result, name)
+            for name in result.__dataclass_fields__
+            if name not in ("digests", "idle_s")
+        },
+        "rows_by_type": by_type,
+        "reports_per_second": result.reports_per_second,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "rules": options.rules,
+        "speed": options.speed or "max",
+        "minutes": options.minutes,
+        "from_second": from_second,
+        "workers": workers,
+        "expressways": files if options.expressways is None else options.expressways,
+        "generated_expressways": files,
+        "history_is_shared": options.expressways is not None and options.expressways > files,
+        "answers_are": options.answers,
+        "scheduler": options.scheduler,
+        "memory": options.memory,
+        "version": metadata.version("xstream"),
+        "machine": machine(),
+    }
+    with whole(path) as temporary:  # a run without a summary is known not to have ended
+        temporary.write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """What this runs on, on what version, when and by which command."""
+    known = machine_now()
+    return {
+        "cpu": known.pop("processor"),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        **known,
+    }

@@ -1,0 +1,255 @@
+"""Output: answers as a flat file or Parquet, rejects, and the summary."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.input import Reject
+from linearroad.output.folder import new_file
+from linearroad.schema import OUT_OF_ORDER, REASONS
+from linearroad.tables.text import format_answers
+from xstream.errors import InputError
+
+__all__ = [
+    "FORMATS",
+    "AnswerWriter",
+    "CsvAnswers",
+    "InBackground",
+    "ParquetAnswers",
+    "RejectWriter",
+    "answer_writer",
+]
+
+LONGEST_LINE = 80  # bytes; an answer has at most six numbers
+
+_SCHEMA = pa.schema(
+    [
+        ("type", pa.int8()), ("time", pa.int32()), ("emit", pa.float64()), ("vid", pa.int32()),
+        ("qid", pa.int32()), ("lav", pa.int32()), ("toll", pa.int64()), ("seg", pa.int32()),
+        ("resulttime", pa.int32()), ("bal", pa.int64()), ("traveltime", pa.int32()),
+    ]
+)  # fmt: skip
+
+
+#: Of type, time, emit, who, value and amount.
+ANSWER_DTYPES = ("int8", "int32", "int64", "int32", "int32", "int64")
+
+
+def _nothing(dtype: str) -> NDArray[Any]:
+    """No answers, read-only as a segment's are."""
+    array = np.empty(0, dtype)
+    array.flags.writeable = False
+    return array
+
+
+class AnswerWriter(Protocol):
+    """Takes answers in the columns of `linearroad.operators.answers`."""
+
+    path: Path
+    keeps: bool  # whether answers can be had from it
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        """Append answers."""
+
+    def close(self) -> None:
+        """Everything is on disk."""
+
+
+class NoAnswers:
+    """Answers are counted and digested, and go nowhere."""
+
+    keeps = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class CsvAnswers:
+    """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
+
+    Only whole lines are written; of a run that is killed, the last one may lack its end.
+    """
+
+    keeps = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO = new_file(path).open("xb", buffering=0)
+        self._whole = 0
+        self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiled before it is needed
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
+        used = format_answers(text, *columns)
+        left = memoryview(text[:used].data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            self._whole += used
+        except OSError as error:
+            self._file.truncate(self._whole)
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class ParquetAnswers:
+    """`output.parquet`: one table, null where a field does not belong to the type."""
+
+    keeps = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = new_file(path).open("xb")
+            self._writer = pq.ParquetWriter(
+                self._file,
+                _SCHEMA,
+                compression="lz4",
+                use_dictionary=False,
+                write_page_checksum=True,
+            )
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error}") from error
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        kind, time, emit, who, value, amount = columns
+        toll, alert, travel = kind == 0, kind == 1, kind == 4
+        vehicle = toll | alert
+        balance = (kind == 2) | (kind == 3)
+        table = [
+            pa.array(kind), pa.array(time), pa.array(emit / 1000.0),
+            pa.array(who, mask=~vehicle), pa.array(who, mask=vehicle), pa.array(value, mask=~toll),
+            pa.array(amount, mask=~(toll | travel)), pa.array(value, mask=~alert),
+            pa.array(time, mask=kind != 2), pa.array(amount, mask=~balance),
+            pa.array(value, mask=~travel),
+        ]  # fmt: skip
+        try:
+            self._writer.write_batch(pa.record_batch(table, schema=_SCHEMA))
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+            self._file.close()
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+
+
+class InBackground:
+    """Another writer, in a thread of its own: the engine goes on while answers are encoded.
+
+    So many batches may wait; a disk that is slower than the engine holds it up, and memory stays
+    bounded. What goes wrong is raised where the next batch is given, or in the end.
+    """
+
+    keeps = True
+    MOST = 16  # batches
+
+    def __init__(self, writer: AnswerWriter) -> None:
+        self.path = writer.path
+        self._writer = writer
+        self._waiting: queue.Queue[tuple[NDArray[Any], ...] | None] = queue.Queue(self.MOST)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while (columns := self._waiting.get()) is not None:
+            if self._error is None:  # else what waits is taken and left, so that nobody waits long
+                try:
+                    self._writer.write(*columns)
+                except BaseException as error:
+                    self._error = error
+
+    def write(self, *columns: NDArray[Any]) -> None:
+        self._raise()
+        self._waiting.put(columns)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+        try:
+            self._raise()
+        finally:
+            self._writer.close()
+
+
+def _parquet(path: Path) -> AnswerWriter:
+    return InBackground(ParquetAnswers(path))
+
+
+#: The formats that answers are written in.
+FORMATS: dict[str, Callable[[Path], AnswerWriter]] = {"csv": CsvAnswers, "parquet": _parquet}
+
+
+def answer_writer(directory: Path, form: str, answers: str = "write") -> AnswerWriter:
+    """The writer of a format, or none."""
+    if answers == "digest":
+        return NoAnswers(directory)
+    return FORMATS[form](directory / f"output.{form}")
+
+
+class RejectWriter:
+    """`rejects.csv`: line number, reason, the row as read, and the file where there are several."""
+
+    def __init__(self, path: Path, several_files: bool) -> None:
+        self._file = new_file(path).open("x", newline="\n")
+        self._lock = threading.Lock()  # several workers reject
+        self._several = several_files
+        self.by_reason: dict[str, int] = {}
+        #: The first row of each reason, in words.
+        self._first: dict[str, str] = {}
+
+    def write(self, reject: Reject, file_name: str) -> None:
+        """Append a reject."""
+        fields = [str(reject.line), reject.reason, reject.row]
+        if self._several:
+            fields.append(file_name)
+        with self._lock:
+            if reject.reason not in self._first:
+                where = f" of {file_name}" if self._several else ""
+                self._first[reject.reason] = f"line {reject.line:,}{where}"
+            self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
+            self._file.write(",".join(fields) + "\n")
+
+    @property
+    def first(self) -> str:
+        """The first reject of the first reason, in words."""
+        return next((f"{line}: {reason}" for reason, line in self._first.items()), "")
+
+    def disorder_sentence(self) -> str | None:
+        """What to do about rows that came after a row with a later Time; None: there are none."""
+        reason = REASONS[OUT_OF_ORDER]
+        if reason not in self._first:
+            return None
+        return (
+            f"{self.by_reason[reason]:,} rows were rejected because their Time is before that of a "
+            f"row above them, first {self._first[reason]}: if a row above it has a wrong Time, "
+            "correct or remove that row, else sort the file by Time, and run again"
+        )
+
+    def close(self) -> None:
+        """Everything is on disk."""
+        self._file.close()

@@ -1,0 +1,260 @@
+"""`xstream linearroad rate`: the largest L that passes, how it was found, and what it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from linearroad.files import remove_temporaries
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import Entry, read_manifest, write_json
+from linearroad.output.summary import machine
+from linearroad.output.timeline import Row
+from linearroad.rating.originals import (
+    Originals,
+    check_written,
+    make_validated,
+    prepare,
+    validated,
+)
+from linearroad.rating.search import Range, largest
+from linearroad.rating.steps import Say, Setting, Step, run_step
+from linearroad.run.memory import Account, account_of, available_bytes, too_much
+from xstream.errors import InputError
+
+__all__ = ["LEAST_ORIGINALS", "Rating", "RatingOptions", "explain", "history_bytes", "rate"]
+
+LEAST_ORIGINALS = 10  # generated expressways of a rating
+FULL_MINUTES = 180
+PROBE_MINUTES = 10
+FIRST = 250
+TRIES = 3  # at a full stream, each with a smaller L
+QUICK_KNOWN_TO, KNOWN_TO = 0.1, 0.05  # of L
+#: Of the memory that is free, what a run may be let to take.
+MOST_MEMORY = 0.97
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """What is rated, and how; see `xstream linearroad rate --help`."""
+
+    base: Path
+    out: Path
+    first: int | None = None
+    last: int | None = None
+    speed: float = 10.0
+    workers: int = 2
+    quick: bool = False
+    validated: Path | None = None  # OUT/originals if not given
+
+
+@dataclass
+class Rating:
+    """Everything that `rating.json` says."""
+
+    options: RatingOptions
+    manifest: Entry
+    steps: list[Step] = field(default_factory=list)
+    timelines: list[list[Row]] = field(default_factory=list)
+    verdict: str | None = None  # on the originals' answers
+    expressways: int = 0
+    confirmed: bool | None = None
+    interrupted: bool = False
+
+    @property
+    def originals(self) -> int:
+        """How many expressways were generated."""
+        return int(self.manifest["parameters"]["expressways"])
+
+    def sentence(self) -> str:
+        """The rating in one sentence, named as what it is."""
+        speed = self.options.speed
+        if not self.expressways:
+            what = "no L has passed"
+        else:
+            pace = "" if speed == 1 else f" at {speed:g} times the pace"
+            right = "right and in time"
+            if self.verdict is None:  # copies were compared, and the originals with nothing
+                right = "in time, the copies' equal to the originals', which were not validated"
+            what = f"L = {self.expressways:,}{pace}: every answer {right}"
+        if self.interrupted:
+            return f"interrupted: {what} so far"
+        minutes = int(self.manifest["parameters"]["minutes"])
+        if self.originals < LEAST_ORIGINALS or minutes < FULL_MINUTES:
+            return (
+                f"a trial, not a rating ({self.originals} generated expressways of {minutes} "
+                f"minutes; a rating takes {LEAST_ORIGINALS} of {FULL_MINUTES}): {what}"
+            )
+        if self.options.quick:
+            return f"quick, by probe runs alone: {what}"
+        found = self.expressways or any(step.passed for step in self.steps)
+        if found and not self.confirmed:
+            return f"not confirmed by a full stream: {what}"
+        return what
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `rating.json` and the page."""
+        account = account_of(
+            self.options.base, self.expressways or self.originals, history_bytes(self.options.base)
+        )
+        totals = self.manifest["totals"]
+        return {
+            "sentence": self.sentence(),
+            "passed": bool(self.expressways),
+            "expressways": self.expressways,
+            "speed": self.options.speed,
+            "quick": self.options.quick,
+            "confirmed": self.confirmed,
+            "base": {
+                "expressways": self.originals,
+                "minutes": self.manifest["parameters"]["minutes"],
+                **{name: totals[name] for name in ("reports", "vehicles", "queries")},
+            },
+            "history_is_shared": True,
+            "validated": self.verdict,
+            "workers": self.options.workers,
+            "machine": machine(),
+            "version": metadata.version("xstream"),
+            "memory": [list(line) for line in account.lines],
+            "steps": [step.as_dict() for step in self.steps],
+        }
+
+    def write(self) -> Path:
+        """`rating.json` and the page; where the page is."""
+        from linearroad.rating.page import page_data, write_page
+
+        known = self.as_dict()
+        stored = {"rating": known, "page": page_data(known, self.timelines)}
+        write_json(self.options.out / "rating.json", stored)
+        page = self.options.out / "rating.html"
+        write_page(page, known, self.timelines)
+        return page
+
+
+def history_bytes(base: Path) -> int:
+    """How much of the history a run keeps in memory."""
+    store = Layout(base).store(0).parent
+    return sum(path.stat().st_size for path in store.rglob("*.npy"))
+
+
+def checked_base(base: Path) -> Entry:
+    """The manifest of traffic that can be rated with."""
+    manifest = read_manifest(base)
+    if int(manifest["parameters"]["minutes"]) < 2:
+        raise InputError(f"{base} is one minute, and a state is kept before the last ones")
+    if not history_bytes(base):
+        raise InputError(f"{base} has no history: generate it with --history")
+    return manifest
+
+
+def explain(base: Path, expressways: int) -> tuple[Account, int]:
+    """What so many expressways take of memory, and the largest L for which there is enough."""
+    manifest = checked_base(base)
+    originals, past = int(manifest["parameters"]["expressways"]), history_bytes(base)
+    if expressways < 1 or expressways % originals:
+        raise InputError(f"L is a multiple of {originals}, which {base} has, not {expressways}")
+    account = account_of(base, expressways, past)
+    one, two = (account_of(base, k * originals, past).total for k in (1, 2))
+    most = int((MOST_MEMORY * available_bytes() - one) / (two - one) + 1) * originals
+    return account, max(most, 0)
+
+
+def rate(options: RatingOptions, say: Say) -> Rating:
+    """Find the largest L that passes, confirm it, and write it down as it goes."""
+    rating = Rating(options, checked_base(options.base))
+    tried = _range(options, rating.originals)
+    folder = options.validated or options.out / "originals"
+    rating.verdict = validated(folder, rating.manifest)
+    if rating.verdict is None and options.validated is not None:
+        raise InputError(f"{folder} was not validated: it has no validation.json")
+    options.out.mkdir(parents=True, exist_ok=True)
+    remove_temporaries(options.out)
+    say(f"running the {rating.originals} originals")
+    originals = prepare(
+        options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say
+    )
+    _validate(rating, originals, folder, say)
+    setting = Setting(options.base, options.workers, options.speed)
+    try:
+        rating.expressways = largest(
+            lambda expressways: _step(rating, setting, originals, expressways, "probe", say), tried
+        )
+        rating.write()
+        if not options.quick:
+            _confirm(rating, setting, originals, tried, say)
+    except KeyboardInterrupt:
+        rating.interrupted = True
+        failed = [s.expressways for s in rating.steps if s.kind == "full" and not s.passed]
+        passed = (s.expressways for s in rating.steps if s.passed)
+        rating.expressways = max((n for n in passed if n < min(failed, default=n + 1)), default=0)
+    return rating
+
+
+def _range(options: RatingOptions, originals: int) -> Range:
+    account, most = explain(options.base, originals)
+    if options.last is None and most < originals:
+        usable = MOST_MEMORY * available_bytes()
+        raise too_much(originals, account.total, usable, "of those that are free may be used")
+    last = options.last if options.last is not None else most
+    first = options.first if options.first is not None else min(FIRST, last)
+    for name, value in (("--to", last), ("--from", first)):
+        if value < originals:
+            raise InputError(f"{name} is {originals} expressways or more, not {value}")
+    if first > last:
+        raise InputError(f"--from {first} is more than --to {last}")
+    if not 0 < options.speed < float("inf"):
+        raise InputError(f"--speed is a positive number, not {options.speed:g}")
+    known_to = QUICK_KNOWN_TO if options.quick else KNOWN_TO
+    return Range(originals, first, last // originals * originals, known_to)
+
+
+def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> None:
+    """The originals' answers are right: as somebody has checked, or as is checked now."""
+    options = rating.options
+    if rating.verdict is None and not options.quick:
+        say("validating the originals' answers")
+        make_validated(options.base, folder, options.workers, say)
+        rating.verdict = validated(folder, rating.manifest)
+    if rating.verdict is not None:
+        check_written(folder, originals.digests)
+        say(f"originals: {rating.verdict}")
+
+
+def _step(
+    rating: Rating, setting: Setting, originals: Originals, expressways: int, kind: str, say: Say
+) -> bool:
+    """Run a step, write down what came of it, and say whether it passed."""
+    minutes = int(rating.manifest["parameters"]["minutes"])
+    begin = originals.state_minute if kind == "probe" else 0
+    step = Step(expressways, kind, setting.speed, begin, minutes)
+    needed = account_of(setting.base, expressways, history_bytes(setting.base)).total
+    step.needed_bytes = int(needed)
+    say(f"L = {expressways:,}: minutes {begin} to {minutes} at speed {setting.speed:g}")
+    state = originals.state if kind == "probe" else None
+    place = rating.options.out / f"{kind}-{expressways}"
+    rows = run_step(step, setting, place, originals.digests, state, say)
+    rating.steps.append(step)
+    rating.timelines.append(rows)
+    say(step.line())
+    if step.passed and step.expressways > rating.expressways and kind == "probe":
+        rating.expressways = step.expressways
+    rating.write()
+    return step.passed
+
+
+def _confirm(
+    rating: Rating, setting: Setting, originals: Originals, tried: Range, say: Say
+) -> None:
+    """A full stream with the L that was found, or with less where that does not pass."""
+    rating.confirmed = False
+    wanted = rating.expressways
+    for _ in range(TRIES):
+        if not wanted:
+            break
+        if _step(rating, setting, originals, wanted, "full", say):
+            rating.expressways, rating.confirmed = wanted, True
+            return
+        wanted = tried.rounded(0.9 * wanted) if wanted > tried.step else 0
+    rating.expressways = 0  # probes passed, and no full stream has

@@ -1,0 +1,55 @@
+"""The rules of the paper; the other rule sets say where they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import xstream as xs
+from linearroad.operators.accidents import accidents
+from linearroad.operators.statistics import statistics
+from linearroad.operators.tolls import tolls
+from linearroad.operators.vehicles import vehicles
+from linearroad.tables.batches import PERIOD
+
+__all__ = ["Paper"]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The operators of a part of the query, by the rules of the paper."""
+
+    #: Whether a LAV is one mean over all reports, the LAV of a segment without any, and what is
+    #: added before it is rounded down.
+    by_report: ClassVar[int] = 0
+    no_lav: ClassVar[int] = -1
+    lav_rounding: ClassVar[float] = 0.0
+    #: What the accounts need of a second's notifications.
+    charged: ClassVar[tuple[str, ...]] = ("time", "charge_vid", "charge")
+
+    def reports(self, seconds: xs.Stream, name: str) -> xs.Stream:
+        """What every report means."""
+        return seconds.iterate(vehicles, (0, PERIOD), name=f"vehicles{name}")
+
+    def marks(self, reports: xs.Stream, name: str) -> xs.Stream:
+        """The minutes with an accident."""
+        return reports.iterate(accidents, 1, name=f"accidents{name}")
+
+    def segments(self, reports: xs.Stream, name: str) -> xs.Stream:
+        """The statistics of the segments, when a minute begins."""
+        return reports.iterate(
+            statistics, self.by_report, self.no_lav, self.lav_rounding,
+            name=f"segment statistics{name}",
+        )  # fmt: skip
+
+    def triggers(self, reports: xs.Stream, name: str) -> xs.Stream:
+        """The reports with flags for those that trigger notifications."""
+        return reports
+
+    def notifications(self, second: xs.Stream, name: str) -> xs.Stream:
+        """Notifications, alerts and charges."""
+        return second.iterate(tolls, self.no_lav, name=f"tolls{name}")
+
+    def charges(self, money: xs.Stream, name: str) -> xs.Stream:
+        """What a group of parts has for its accounts, with the charges in it."""
+        return money

@@ -1,0 +1,1 @@
+"""`xstream linearroad run`: rows into the query, its workers, their state and their progress."""

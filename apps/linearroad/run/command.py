@@ -1,0 +1,163 @@
+"""`xstream linearroad run`: the command; what it runs is imported when it runs."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+
+from xstream.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from linearroad.run.job import RunResult
+
+__all__ = ["RunCommand", "run_command"]
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not speed > 0:
+        raise InputError(f"--speed is max or a positive number, not {text!r}")
+    return speed
+
+
+class RunCommand(typer.core.TyperCommand):
+    """`--input` and `--out` are required, unless only the plan is wanted."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options."""
+        for param in self.params:
+            if param.name in ("input", "out"):
+                param.required = "--plan" not in args
+        return super().parse_args(ctx, args)
+
+
+def run_command(
+    input: Annotated[
+        Path, typer.Option(help="Flat file (.gz, .zst, .xz), Parquet, or a directory.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for the answers.")],
+    tolls: Annotated[Path | None, typer.Option(help="TollHistory, flat or Parquet.")] = None,
+    segment_history: Annotated[
+        Path | None, typer.Option(help="SegmentHistory, flat or Parquet.")
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="A directory that `generate --history` wrote.")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="paper, brandeis or walmart.")] = "paper",
+    speed: Annotated[
+        str, typer.Option(help="max, or how many times faster than the clock.")
+    ] = "max",
+    minutes: Annotated[int | None, typer.Option(help="Stop after so many minutes.")] = None,
+    workers: Annotated[int, typer.Option(help="Engines; expressways are divided.")] = 1,
+    expressways: Annotated[
+        int | None,
+        typer.Option(help="Copy the directory's expressways until there are so many."),
+    ] = None,
+    answers: Annotated[
+        str, typer.Option(help="write, or digest: count and digest them only.")
+    ] = "write",
+    keep_state: Annotated[
+        Path | None, typer.Option(help="Keep the state at the end of --minutes in a directory.")
+    ] = None,
+    from_state: Annotated[
+        Path | None, typer.Option(help="Go on from a state that was kept.")
+    ] = None,
+    stop_when_late: Annotated[
+        bool, typer.Option("--stop-when-late", help="End when an answer comes after its limit.")
+    ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Accept an input without any usable row.")
+    ] = False,
+    format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
+    scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
+    memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
+    plan: Annotated[bool, typer.Option("--plan", help="Print the query as a graph.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Run the Linear Road queries over an input; answers, rejects and a summary go to --out."""
+    from linearroad.input import length_s
+    from linearroad.run.display import Live
+    from linearroad.run.job import RunOptions, run
+    from linearroad.run.job import plan as query_plan
+    from linearroad.tables.history_files import load_history
+
+    if plan:
+        typer.echo(query_plan(rules).to_dot())
+        return
+    options = RunOptions(
+        rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers,
+        keep_state, from_state, stop_when_late, allow_empty,
+    )  # fmt: skip
+    known = load_history(history, tolls, segment_history)
+    with Live(options.speed is not None, length_s(input, minutes)) as live:
+        result = run(input, out, known, options, live if not json else None)
+    for warning in result.warnings:
+        typer.echo(f"WARNING: {warning}", err=True)
+    if json:
+        typer.echo(json_module.dumps(json_module.loads((out / "summary.json").read_text())))
+    else:
+        _print_summary(result, out, options.speed)
+    if result.interrupted_by_user:
+        raise KeyboardInterrupt(f"{result.interruption()}, in {out}")
+    if result.copies_differ or (stop_when_late and result.first_late):
+        raise typer.Exit(1)
+
+
+def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"Linear Road: {result.reports:,} reports in {result.wall_seconds:.1f} s"
+    table = Table(title=title, min_width=len(title))
+    timed = ("p50 s", "p99 s", "p99.99 s", "worst s", "late") if speed else ()
+    for heading in ("answer", "count", *timed):
+        table.add_column(heading, justify="left" if heading == "answer" else "right")
+    for name, count in result.answers.items():
+        delays = result.response_s.get(name)
+        figures = (
+            [*(f"{delays[name]:.3f}" for name in ("p50", "p99", "p9999", "worst")),
+             f"{delays['late']:,.0f}"]
+            if delays else []
+        )  # fmt: skip
+        table.add_row(name, f"{count:,}", *figures)
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{result.reports_per_second:,.0f} reports/s, {sum(result.rejects.values()):,} rows "
+        f"rejected, {result.implausible_speeds:,} implausible speeds"
+    )
+    if result.unanswerable:
+        console.print(f"{result.unanswerable:,} travel times without a history to answer from")
+    if speed:
+        console.print(f"furthest behind schedule: {max(result.worst_lag_s, 0):.3f} stream seconds")
+        if result.longest is not None:
+            console.print(result.longest, soft_wrap=True)
+    if result.first_late is not None:
+        console.print(f"too late: {result.first_late}", soft_wrap=True)
+    if result.digests is not None and len(result.digests) > 1 and not result.interrupted:
+        _print_agreement(console, result, len(result.digests))
+    if result.interrupted and not result.interrupted_by_user:
+        console.print(f"ended early: {result.interruption()}", soft_wrap=True)
+    kept = "digests of the answers" if result.digests is not None else "answers"
+    console.print(f"{kept} in {out}", soft_wrap=True)
+
+
+def _print_agreement(console: Console, result: RunResult, expressways: int) -> None:
+    """Whether copies were answered as their originals were."""
+    if not result.copies_differ:
+        console.print(f"digests of {expressways:,} expressways: copies equal originals")
+        return
+    console.print(f"COPIES DIFFER from their originals in {result.copies_differ:,} digests:")
+    for sentence in result.first_differences:
+        console.print(f"  {sentence}", soft_wrap=True)

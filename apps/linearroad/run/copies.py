@@ -1,0 +1,51 @@
+"""More expressways than a disk can hold: copies of generated ones, each with its own vehicles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from linearroad.generation.manifest import read_manifest
+from xstream.errors import InputError
+
+__all__ = ["ORIGINAL", "Copy", "copies_of"]
+
+MOST_VIDS = MOST_QIDS = 2**31
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What is added to the XWays, VIDs and QIDs of the generated expressways."""
+
+    xway_by: int
+    vid_by: int
+    qid_by: int
+
+
+ORIGINAL = Copy(0, 0, 0)
+
+
+def copies_of(source: Path, expressways: int | None) -> list[Copy]:
+    """The copies that make so many expressways of a generated directory.
+
+    Whole directories are copied, so that vehicles that change expressway stay among their own.
+    """
+    if expressways is None:
+        return [ORIGINAL]
+    if not source.is_dir():
+        raise InputError(f"--expressways copies a generated directory, and {source} is a file")
+    manifest = read_manifest(source)
+    base = int(manifest["parameters"]["expressways"])
+    if expressways < 1 or expressways % base:
+        raise InputError(
+            f"{source} has {base} expressways, so --expressways is a multiple of that, "
+            f"not {expressways}"
+        )
+    vids, qids = int(manifest["totals"]["vehicles"]), int(manifest["totals"]["queries"])
+    count = expressways // base
+    if count * vids > MOST_VIDS or count * qids > MOST_QIDS:
+        raise InputError(
+            f"{expressways} expressways would have {count * vids:,} vehicles and {count * qids:,} "
+            f"requests; there are numbers for {MOST_VIDS:,}"
+        )
+    return [Copy(base * c, vids * c, qids * c) for c in range(count)]

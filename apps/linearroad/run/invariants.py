@@ -1,0 +1,253 @@
+"""What must hold of a kept state before compiled kernels work on it.
+
+Kernels do not check bounds. They rely on what they keep between calls: a count is at most the
+length of its array, a hash table has an empty entry where a search ends, a batch lies within the
+reports. A file can hold anything, so everything that a kernel indexes with, or a search depends on,
+is checked after it is read: what passes may be wrong, but nothing is read or written out of bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearroad.operators.accidents import ENTRIES, LAST_SECOND, NOWHERE, PAIRS, accidents
+from linearroad.operators.accounts import accounts
+from linearroad.operators.statistics import MINUTES, statistics
+from linearroad.operators.tolls import tolls
+from linearroad.operators.vehicles import FATE_AT, NEVER, POSITION, ROAD, SLOTS, vehicles
+from linearroad.schema import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS
+from linearroad.tables.batches import PERIOD, RING, ROAD_KEYS
+from linearroad.tables.ledger import PAGE
+from linearroad.tables.road import PHASES
+
+__all__ = ["Limits", "check_state"]
+
+Arrays = dict[str, NDArray[Any]]
+_FEET = SEGMENTS * FEET_A_SEGMENT
+_LANES_AND_FEET = 23  # bits of a place below its direction
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the numbers in a state can be at most, by the traffic that it is of."""
+
+    minute: int  # at whose end it was kept
+    vehicles: int
+    expressways: int
+
+
+class _Violation(Exception):
+    """An invariant that does not hold, in words."""
+
+
+def _require(holds: object, what: str) -> None:
+    if not holds:
+        raise _Violation(what)
+
+
+def check_state(kernel: str, arrays: Arrays, limits: Limits) -> str | None:
+    """What is wrong with the arrays of a kernel ("vehicles", "accounts", ...); None: nothing."""
+    try:
+        _check_types(kernel, arrays)
+        _CHECKS[kernel](arrays, limits)
+    except _Violation as violation:
+        return str(violation)
+    return None
+
+
+def _check_types(kernel: str, arrays: Arrays) -> None:
+    names, states = _KERNELS[kernel].state_names, _KERNELS[kernel].states
+    declared = dict(zip(names or (), states, strict=True))
+    _require(set(arrays) == set(declared), f"it holds other arrays than {', '.join(declared)}")
+    for name, array in arrays.items():
+        wanted = declared[name].dtype
+        _require(array.dtype == wanted, f"{name!r} is {array.dtype}, not {wanted}")
+        _require(array.ndim == 1, f"{name!r} has {array.ndim} dimensions, not 1")
+        _require(array.flags.c_contiguous and len(array), f"{name!r} is empty")
+
+
+def _equally_long(arrays: Arrays, *names: str, length: int | None = None) -> int:
+    """The length that some arrays have in common."""
+    size = len(arrays[names[0]]) if length is None else length
+    for name in names:
+        _require(len(arrays[name]) == size, f"{name!r} has {len(arrays[name])} entries, not {size}")
+    return size
+
+
+def _within(values: NDArray[Any], low: int, high: int, what: str) -> None:
+    """Every value is from `low` to below `high`."""
+    _require(((values >= low) & (values < high)).all(), f"{what} is outside {low} to {high - 1}")
+
+
+def _power_of_two(size: int, name: str) -> None:
+    _require(size & (size - 1) == 0, f"{name!r} has {size} entries, which is no power of two")
+
+
+def _distinct(values: NDArray[Any], what: str) -> None:
+    _require(len(np.unique(values)) == len(values), f"{what} occurs twice")
+
+
+def _seconds(values: NDArray[Any], never: int, limits: Limits, what: str) -> None:
+    known = values[values != never]
+    _within(known, 0, 60 * limits.minute, what)
+
+
+def _places(values: NDArray[Any], limits: Limits) -> None:
+    """Positions in a lane of a direction, as `vehicles.place_of` puts them together."""
+    _within(values, 0, 2 * limits.expressways << _LANES_AND_FEET, "a place")
+    _within(values & POSITION, 0, _FEET, "a position")
+
+
+# -- one for each kernel -------------------------------------------------------------------------
+
+
+def _check_vehicles(arrays: Arrays, limits: Limits) -> None:
+    _equally_long(arrays, "number", length=4)
+    _equally_long(arrays, "base", "count", "second", "ascending", "built", length=RING)
+    slots = _check_roads(arrays, limits)
+    base, count, second = arrays["base"], arrays["count"], arrays["second"]
+    _within(count, 0, len(arrays["report"]) + 1, "a batch's length")
+    _within(base, 0, len(arrays["report"]) + 1, "a batch's beginning")
+    _require((base + count <= len(arrays["report"])).all(), "a batch ends behind the last report")
+    _seconds(second, NEVER, limits, "a batch's second")
+    kept = np.flatnonzero(second != NEVER)
+    _require((second[kept] % RING == kept).all(), "a batch is at the place of another second")
+    _require(not count[second == NEVER].any(), "a batch without a second has reports")
+    _check_batches(arrays, slots, kept, limits)
+
+
+def _check_roads(arrays: Arrays, limits: Limits) -> int:
+    """The numbers of expressways; how many there are."""
+    _power_of_two(_equally_long(arrays, "xway_key", "xway_slot"), "xway_key")
+    known = arrays["xway_key"] != -1
+    slots = int(arrays["number"][SLOTS])
+    _require(slots == known.sum(), "expressways are counted wrongly")
+    _require(2 * slots <= len(known), "the table of expressways is too full")
+    _within(arrays["xway_key"][known], 0, limits.expressways, "an expressway")
+    _distinct(arrays["xway_key"][known], "an expressway")
+    _within(arrays["xway_slot"][known], 0, slots, "an expressway's number")
+    _distinct(arrays["xway_slot"][known], "an expressway's number")
+    return slots
+
+
+def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limits) -> None:
+    """Reports in batches that do not overlap; who is on the road is known, and nobody else is."""
+    base, count = arrays["base"][kept], arrays["count"][kept]
+    used = np.flatnonzero(count)
+    order = used[np.argsort(base[used])]
+    ends = (base + count)[order]
+    _require((ends[:-1] <= base[order][1:]).all(), "two batches overlap")
+    parts = [arrays["report"][base[i] : base[i] + count[i]] for i in range(len(kept))]
+    report = np.concatenate([arrays["report"][:0], *parts])
+    second = np.repeat(arrays["second"][kept], count)
+    _within(report["vid"], 0, limits.vehicles, "a VID")
+    _within(report["key"], 0, ROAD_KEYS * slots, "a segment")
+    _within(report["key2"], -1, ROAD_KEYS * slots, "a segment")
+    _within(report["bits"] & POSITION, 0, _FEET, "a position")
+    who = (report["key"].astype(np.int64) // ROAD_KEYS << 32) + report["vid"]
+    begins = np.concatenate(([0], np.cumsum(count)))
+    for i, batch in enumerate(kept):
+        mine = who[begins[i] : begins[i + 1]]
+        if arrays["ascending"][batch]:
+            _require((mine[1:] > mine[:-1]).all(), "a batch is not in ascending order")
+    lasting = report["bits"] >> FATE_AT == 0
+    _check_on_the_road(arrays, slots, limits, (who * PHASES + second % PERIOD)[lasting])
+
+
+def _check_on_the_road(arrays: Arrays, slots: int, limits: Limits, reported: NDArray[Any]) -> None:
+    """The table of vehicles has one entry for each whose trip goes on, and an empty one."""
+    size = _equally_long(arrays, "road_vid", "road_phase")
+    taken = arrays["road_vid"] != -1
+    entries = int(taken.sum())
+    _require(entries < size, "the table of vehicles has no empty entry")
+    _require(arrays["number"][ROAD] == entries, "vehicles on the road are counted wrongly")
+    vid, phase = arrays["road_vid"][taken], arrays["road_phase"][taken]
+    _within(vid, 0, limits.vehicles, "a VID")
+    _within(phase, 0, PHASES * slots, "a phase")
+    known = ((phase.astype(np.int64) // PHASES << 32) + vid) * PHASES + phase % PHASES
+    _require(
+        np.array_equal(np.sort(known), np.sort(reported)),
+        "the vehicles on the road are not those that reported last",
+    )
+
+
+def _check_accidents(arrays: Arrays, limits: Limits) -> None:
+    _equally_long(arrays, "number", length=3)
+    number, standing = arrays["number"], arrays["standing"]
+    taken = standing["place"] != NOWHERE
+    _require(taken.sum() < len(standing), "the table of standing vehicles has no empty entry")
+    _require(number[ENTRIES] == taken.sum(), "standing vehicles are counted wrongly")
+    _places(standing["place"][taken], limits)
+    _within(standing["vid"][taken], 0, limits.vehicles, "a VID")
+    _within(number[PAIRS], 0, len(arrays["pairs"]) + 1, "the number of accidents")
+    _places(arrays["pairs"][: number[PAIRS]], limits)
+    _seconds(number[LAST_SECOND : LAST_SECOND + 1], NO_MINUTE, limits, "the last second")
+    _require(
+        number[LAST_SECOND] != NO_MINUTE or not number[PAIRS], "accidents are before any second"
+    )
+
+
+def _check_statistics(arrays: Arrays, limits: Limits) -> None:
+    _check_minute(arrays, limits)
+    size = _equally_long(arrays, "total", "amount", "vehicles")
+    _require(size <= _most_segments(limits), f"'total' has {size} entries, which is too many")
+    _equally_long(arrays, "history", "weight", length=MINUTES * size)
+    for name in ("total", "history"):
+        _require(np.isfinite(arrays[name]).all(), f"{name!r} is not all numbers")
+
+
+def _check_tolls(arrays: Arrays, limits: Limits) -> None:
+    _check_minute(arrays, limits)
+    size = _equally_long(arrays, "lav", "cars", "alert", "above", "last", "before")
+    _require(size % SEGMENTS == 0, f"'lav' has {size} entries, which are no whole directions")
+    _require(size <= _most_segments(limits), f"'lav' has {size} entries, which is too many")
+    _within(arrays["alert"], -1, SEGMENTS, "a segment")
+
+
+def _check_minute(arrays: Arrays, limits: Limits) -> None:
+    _equally_long(arrays, "minute", length=1)
+    known = arrays["minute"][arrays["minute"] != NO_MINUTE]
+    _within(known, 0, limits.minute, "the minute")
+
+
+def _most_segments(limits: Limits) -> int:
+    """Tables by segment at least double when they grow, from 200."""
+    return max(400 * limits.expressways, 400)
+
+
+def _check_accounts(arrays: Arrays, limits: Limits) -> None:
+    _equally_long(arrays, "pages", length=1)
+    _equally_long(arrays, "progress", length=3)
+    _require(not arrays["progress"][1:].any(), "charges or requests are not settled")
+    _within(arrays["progress"][:1], -1, 60 * limits.minute, "the second")
+    pages, entry = int(arrays["pages"][0]), arrays["entry"]
+    _power_of_two(len(entry), "entry")
+    taken = entry["number"] != -1
+    _require(taken.sum() == pages, "pages are counted wrongly")
+    _require(pages < len(entry), "the table of pages has no empty entry")
+    _require(pages * PAGE <= len(arrays["balance"]), "there are fewer balances than pages")
+    _within(entry["number"][taken], 0, limits.vehicles // PAGE + 1, "a page's number")
+    _distinct(entry["number"][taken], "a page's number")
+    _within(entry["page"][taken], 0, pages, "a page")
+    _distinct(entry["page"][taken], "a page")
+
+
+_KERNELS = {
+    "vehicles": vehicles,
+    "accidents": accidents,
+    "segment statistics": statistics,
+    "tolls": tolls,
+    "accounts": accounts,
+}
+_CHECKS: dict[str, Callable[[Arrays, Limits], None]] = {
+    "vehicles": _check_vehicles,
+    "accidents": _check_accidents,
+    "segment statistics": _check_statistics,
+    "tolls": _check_tolls,
+    "accounts": _check_accounts,
+}

@@ -1,0 +1,166 @@
+"""What a run takes of memory: an account by what it is for, before anything is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from linearroad.generation.layout import Layout
+from linearroad.generation.manifest import read_manifest
+from linearroad.tables.batches import KEPT_REPORT, PERIOD
+from linearroad.tables.expressways import mark_xways
+from linearroad.tables.ledger import ENTRY, PAGE
+from xstream.errors import InputError
+
+__all__ = [
+    "Account",
+    "ExpresswayCount",
+    "account_of",
+    "available_bytes",
+    "check_memory",
+    "too_much",
+]
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+#: Bytes a vehicle on the road: its report and the toll it was quoted (31 seconds of both are kept,
+#: in arrays with up to a sixteenth of room to spare), its place in the road's table (76 to 85 %
+#: full), and, spread over all, what the cars that stand and the sums of the minute take.
+KEPT = 8 / 7
+REPORT_BYTES = KEPT_REPORT.itemsize * KEPT
+QUOTED_BYTES = 4 * KEPT
+ROAD_BYTES = 8 / 0.8
+STANDING_BYTES = 4.0
+#: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
+BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
+#: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.
+OPERATORS_BYTES = 450 * KIB
+DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
+#: Bytes an expressway of a file with many: statistics, tolls and their outputs of 200 segments,
+#: with a quarter of room to spare and a copy of the longest table while it grows.
+TABLES_BYTES = 200 * (76 + 32 + 8) * 5 // 4 + 200 * 40
+#: The interpreter, libraries, compiled code; and rows and answers on their way.
+PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run with so many expressways takes: name, bytes an expressway, bytes in all."""
+
+    expressways: int
+    vehicles: int
+    on_the_road: int
+    lines: tuple[tuple[str, float, float], ...]
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return sum(line[2] for line in self.lines)
+
+
+def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
+    """What copies of generated expressways take, at the fullest moment of their stream."""
+    manifest = read_manifest(base)
+    originals = int(manifest["parameters"]["expressways"])
+    minutes = int(manifest["parameters"].get("minutes", 180))
+    copies = expressways / originals
+    vehicles = int(manifest["totals"]["vehicles"]) * copies
+    road = sum(
+        on_the_road_at_the_end(Layout(base).traffic(x, manifest["parameters"]["format"]))
+        for x in range(originals)
+    ) * copies  # fmt: skip
+
+    def line(name: str, total: float) -> tuple[str, float, float]:
+        return name, total / expressways, total
+
+    lines = (
+        line("vehicles on the road: last reports", REPORT_BYTES * road),
+        line("vehicles on the road: quoted tolls", QUOTED_BYTES * road),
+        line("vehicles on the road: who they are", ROAD_BYTES * road),
+        line("vehicles on the road: those that stand, sums", STANDING_BYTES * road),
+        line("accounts of vehicles seen", BALANCE_BYTES * vehicles),
+        line("operators and small tables", OPERATORS_BYTES * expressways),
+        line("digests by minute", DIGEST_BYTES_A_MINUTE * minutes * expressways),
+        ("history, shared by copies", history_bytes / originals, float(history_bytes)),
+        ("rows and answers on their way", 0.0, float(IN_FLIGHT_BYTES)),
+        ("interpreter, libraries, compiled code", 0.0, float(PROCESS_BYTES)),
+    )
+    return Account(expressways, int(vehicles), int(road), lines)
+
+
+def on_the_road_at_the_end(path: Path) -> int:
+    """Vehicles on an expressway when its stream ends: each reports once in the last 30 seconds.
+
+    Traffic grows to the end of the stream, so this is the most there are.
+    """
+    if path.suffix != ".parquet":
+        return 60_000  # what three hours come to
+    found, end = 0, None
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for group in reversed(range(file.num_row_groups)):
+                rows = file.read_row_group(group, columns=["type", "time"])
+                times = rows["time"].to_numpy()
+                end = int(times[-1]) if end is None else end
+                found += int(((times > end - PERIOD) & (rows["type"].to_numpy() == 0)).sum())
+                if times[0] <= end - PERIOD:
+                    break
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    return found
+
+
+def available_bytes() -> int:
+    """What this process may still take: of the machine, or of the group it is limited to."""
+    free = int(psutil.virtual_memory().available)
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = int(stat["active_file"]) + int(stat["inactive_file"])  # given back when needed
+        return min(free, limit - used + cached)
+    except (OSError, ValueError, KeyError):  # no group, or no limit
+        return free
+
+
+def too_much(expressways: int, needed: float, free: float, what: str = "are free") -> InputError:
+    """What is said of a run that would not fit, with the figure that it would need."""
+    digits = 1 if needed - free >= 0.1 * GIB else 3  # so that the figures differ
+    return InputError(
+        f"{expressways:,} expressways need about {needed / GIB:.{digits}f} GiB of memory, and "
+        f"{free / GIB:.{digits}f} GiB {what}"
+    )
+
+
+class ExpresswayCount:
+    """The expressways of an input that nobody has counted before, while it is read."""
+
+    EVERY = 1024  # new expressways, it is checked whether there is memory for them
+
+    def __init__(self) -> None:
+        self._seen = np.zeros(1 << 20, np.uint8)
+        self._count = self._checked = 0
+        self._free = 0
+
+    def add(self, xways: NDArray[np.int32]) -> None:
+        """Some more rows; an InputError if their expressways would not fit."""
+        self._count += mark_xways(self._seen, xways)
+        if self._count < self._checked + self.EVERY:
+            return
+        self._free = self._free or available_bytes()  # before tables for them have been made
+        self._checked = self._count
+        if self._count * TABLES_BYTES > self._free:
+            raise too_much(self._count, self._count * TABLES_BYTES, self._free)
+
+
+def check_memory(base: Path, expressways: int, history_bytes: int) -> None:
+    """An InputError for what would not fit."""
+    needed, free = account_of(base, expressways, history_bytes).total, available_bytes()
+    if needed > free:
+        raise too_much(expressways, needed, free)

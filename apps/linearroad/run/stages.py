@@ -1,0 +1,28 @@
+"""Where a report's nanoseconds go: the time of all operators, by what they are there for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import xstream as xs
+from linearroad.network import Stages
+
+__all__ = ["STAGES", "stage_nanoseconds"]
+
+#: Stages in the order of the query. In a paced run, reading includes waiting for the clock.
+STAGES = (
+    "reading", "decode", "copies", "vehicles", "statistics", "accidents", "tolls", "accounts",
+    "queries", "output",
+)  # fmt: skip
+OTHER = "other"
+
+
+def stage_nanoseconds(runs: Iterable[tuple[xs.Run, Stages]], reports: int) -> dict[str, float]:
+    """Nanoseconds of a core for each report, by stage. The engine times a sample of its tuples."""
+    spent = dict.fromkeys([*STAGES, OTHER], 0)
+    for run, stages in runs:
+        for stage, streams in stages.items():
+            spent[stage] += sum(run.stats_of(stream).busy_ns for stream in streams)
+        spent[OTHER] += sum(stats.busy_ns for stats in run.stats.values())
+    spent[OTHER] -= sum(ns for stage, ns in spent.items() if stage != OTHER)
+    return {stage: round(max(ns, 0) / max(reports, 1), 2) for stage, ns in spent.items()}

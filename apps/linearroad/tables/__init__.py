@@ -1,0 +1,1 @@
+"""Hash tables, ledgers and lookup tables that operators share."""

@@ -1,0 +1,74 @@
+"""History as the request operators want it: tables of addresses, by expressway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearroad.history.store import ExpresswayHistory
+from linearroad.operators.requests import SUM_TABLE, TOLL_TABLE
+
+__all__ = ["History"]
+
+_PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class History:
+    """What is known of the past, for each expressway; keeps the arrays alive."""
+
+    tolls: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
+    sums: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    #: Whether SegmentHistory was loaded at all; without it travel times cannot be told.
+    knows_segments: bool = False
+    #: Parquet files that it came from without page checksums.
+    unverified: tuple[Path, ...] = ()
+    #: What is to be taken off a VID before it is looked for, where that is not 0.
+    vids_by: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
+        """From the compact stores of expressways, every page of them in memory from now on."""
+        for store in stores.values():
+            for array in store:
+                array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)
+        return cls(
+            {xway: (store.toll_vids, store.tolls) for xway, store in stores.items()},
+            {xway: store.segment_sums for xway, store in stores.items()},
+            bool(stores),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the arrays take."""
+        tolls = sum(vids.nbytes + spent.nbytes for vids, spent in self.tolls.values())
+        return tolls + sum(array.nbytes for array in self.sums.values())
+
+    def copied(self, xway_by: int, vid_by: int) -> History:
+        """The same past for a copy of the expressways; the arrays are shared."""
+        if not xway_by:
+            return self
+        return History(
+            {xway + xway_by: table for xway, table in self.tolls.items()},
+            {xway + xway_by: table for xway, table in self.sums.items()},
+            self.knows_segments,
+            self.unverified,
+            {xway + xway_by: vid_by for xway in self.tolls},
+        )
+
+    def toll_tables(self) -> NDArray[Any]:
+        """Where the tolls of each expressway lie (`TOLL_TABLE`), in ascending order."""
+        rows = [
+            (xway, vids.ctypes.data, len(vids), tolls.ctypes.data, self.vids_by.get(xway, 0))
+            for xway, (vids, tolls) in sorted(self.tolls.items())
+        ]
+        return np.array(rows, TOLL_TABLE)
+
+    def sum_tables(self) -> NDArray[Any]:
+        """Where the sums of each expressway lie (`SUM_TABLE`), in ascending order."""
+        rows = [(xway, sums.ctypes.data) for xway, sums in sorted(self.sums.items())]
+        return np.array(rows, SUM_TABLE)

@@ -1,0 +1,129 @@
+"""History from flat files or Parquet, or from the stores of a generated directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numba import njit
+from numpy.typing import NDArray
+
+from linearroad.generation.manifest import read_manifest
+from linearroad.history.store import open_stores
+from linearroad.operators.requests import SUMS, TOLL_DAYS
+from linearroad.page_checksums import has_page_checksums
+from linearroad.tables.history import History
+from xstream.errors import InputError
+
+__all__ = ["load_history"]
+
+TOLL_COLUMNS = ("vid", "day", "xway", "tolls")
+SEGMENT_COLUMNS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
+MOST = 2**31 - 1  # values of history are int32
+
+
+def load_history(
+    directory: Path | None, tolls: Path | None, segment_history: Path | None
+) -> History:
+    """What is known of the past: a generated directory's, flat files', or nothing."""
+    known = History()
+    if directory is not None:
+        manifest = read_manifest(directory)
+        known = History.of_stores(open_stores(directory, manifest))
+    return History(
+        known.tolls if tolls is None else _tolls(tolls),
+        known.sums if segment_history is None else _sums(segment_history),
+        known.knows_segments or segment_history is not None,
+        tuple(
+            path
+            for path, columns in ((tolls, TOLL_COLUMNS), (segment_history, SEGMENT_COLUMNS))
+            if path is not None
+            and path.suffix == ".parquet"
+            and not has_page_checksums(path, columns)
+        ),
+    )
+
+
+def _columns(path: Path, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
+    try:
+        if path.suffix == ".parquet":
+            table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+            table = table.rename_columns([name.lower() for name in table.column_names])
+        else:
+            options = pacsv.ReadOptions(column_names=list(names))
+            types = pacsv.ConvertOptions(column_types={name: pa.int64() for name in names})
+            table = pacsv.read_csv(path, read_options=options, convert_options=types)
+        missing = [name for name in names if name not in table.column_names]
+        if missing:
+            raise InputError(f"{path} has no column {missing[0]!r}")
+        return [_integers(path, name, table.column(name)) for name in names]
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _integers(path: Path, name: str, column: Any) -> NDArray[np.int64]:
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise InputError(f"{path}: column {name!r} is not all integers")
+    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return values
+
+
+def _check_ranges(path: Path, *ranges: tuple[str, NDArray[np.int64], int, int]) -> None:
+    for name, values, low, high in ranges:
+        outside = (values < low) | (values > high)
+        if outside.any():
+            raise InputError(
+                f"{path}: {name} is {low:,} to {high:,}, not {values[outside.argmax()]:,}"
+            )
+
+
+def _tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """By expressway: the VIDs, ascending, and their tolls by day."""
+    vid, day, xway, spent = _columns(path, TOLL_COLUMNS)
+    _check_ranges(
+        path, ("VID", vid, -MOST, MOST), ("Day", day, 1, TOLL_DAYS), ("XWay", xway, -MOST, MOST),
+        ("Tolls", spent, -MOST, MOST),
+    )  # fmt: skip
+    by_xway = {}
+    for one in np.unique(xway):
+        here = xway == one
+        vids, place = np.unique(vid[here], return_inverse=True)
+        table = np.zeros((len(vids), TOLL_DAYS), np.int32)
+        table[place, day[here] - 1] = spent[here]
+        by_xway[int(one)] = (vids.astype(np.int32), table)
+    return by_xway
+
+
+@njit(cache=True)
+def _add_sums(sums, day, minute, direction, seg, lav, cnt):  # type: ignore[no-untyped-def]
+    for i in range(len(day)):
+        cell = sums[(4 - day[i]) % 7, direction[i], minute[i] - 1, seg[i]]
+        cell[0] += lav[i]
+        cell[1] += cnt[i]
+        cell[2] += 1
+
+
+def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
+    """By expressway: sums of Lav and Cnt and the number of days, by day of the week and minute."""
+    day, minute, xway, direction, seg, lav, cnt, _ = _columns(path, SEGMENT_COLUMNS)
+    _check_ranges(
+        path, ("Day", day, 1, 70), ("Min", minute, 1, 1440), ("XWay", xway, -MOST, MOST),
+        ("Dir", direction, 0, 1), ("Seg", seg, 0, 99), ("Lav", lav, -MOST, MOST),
+        ("Cnt", cnt, -MOST, MOST),
+    )  # fmt: skip
+    by_xway = {}
+    for one in np.unique(xway):
+        here = xway == one
+        sums = np.zeros(SUMS, np.int64)
+        _add_sums(sums, *(column[here] for column in (day, minute, direction, seg, lav, cnt)))
+        if max(sums.max(), -sums.min()) > MOST:
+            raise InputError(
+                f"{path}: sums of Lav or Cnt of a minute and segment of XWay {one} exceed "
+                f"{MOST:,}, the largest that history has room for"
+            )
+        by_xway[int(one)] = sums.astype(np.int32)
+    return by_xway

@@ -1,0 +1,186 @@
+"""`xstream linearroad validate`: the expected answers, the comparison, and what is written."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linearroad.failures import one_sentence
+from linearroad.files import whole
+from linearroad.generation.manifest import write_json
+from linearroad.spark import attempt, session
+from linearroad.validation.answers import RULES, Run, read_answers, read_run
+from linearroad.validation.comparison import Comparison, compare
+from linearroad.validation.delays import delays
+from linearroad.validation.expected import Expected, expect
+from linearroad.validation.history import find_history
+from linearroad.validation.progress import Say, quiet
+from linearroad.validation.rows import Input, input_files, read_input
+from linearroad.validation.tables import Frame, Workshop, workshop
+from linearroad.validation.verdict import Verdict, share
+from linearroad.validation.words import in_words
+from xstream.console import check_output_directory, check_output_file, interrupted_with
+from xstream.errors import InputError
+
+__all__ = ["HistoryPaths", "Shown", "validate"]
+
+FIRST = 20  # differences in `validation.json` and on the terminal
+IN_REPORT = 500
+MEMORY, EXECUTOR_MEMORY = "5g", "3g"  # of Java; here, and of each worker of a cluster
+DIFFERENCES, VALIDATION = "differences.parquet", "validation.json"
+MOST_MINUTES = (2**31 - 1) // 60  # Time is an int32
+
+
+@dataclass(frozen=True)
+class HistoryPaths:
+    """Where the history is that the run had: the same options as the run's."""
+
+    directory: Path | None = None
+    tolls: Path | None = None
+    segments: Path | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A verdict, and the differences that a report shows."""
+
+    verdict: Verdict
+    differences: list[dict[str, Any]]
+
+
+def validate(
+    input: Path, output: Path, history: HistoryPaths | None = None, rules: str | None = None,
+    minutes: int | None = None, master: str | None = None, say: Say = quiet,
+) -> Shown:  # fmt: skip
+    """Check what a run wrote into `output`; writes `validation.json` and the differences there."""
+    began = time.monotonic()
+    run = read_run(output)
+    rules = rules or str(run.summary.get("rules", "paper"))
+    if rules not in RULES:
+        raise InputError(f"rules are {', '.join(RULES)}, not {rules!r}")
+    if minutes is not None and not 1 <= minutes <= MOST_MINUTES:
+        raise InputError(f"--minutes is 1 to {MOST_MINUTES}, not {minutes}")
+    size = sum(file.stat().st_size for file in input_files(input))
+    paths = history or HistoryPaths()
+    check_output_directory(output)
+    for name in (VALIDATION, DIFFERENCES):
+        check_output_file(output / name)
+    with one_sentence(output):
+        (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
+        say("starting Spark")
+        memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
+        with (
+            interrupted_with(f"nothing is said about the answers in {output}"),
+            session(master, "validate", memory) as spark,
+            workshop(spark, output, size) as shop,
+        ):
+            shown = _validate(shop, input, run, paths, rules, minutes, say)
+        shown.verdict.seconds = round(time.monotonic() - began, 1)
+        write_json(output / VALIDATION, shown.verdict.as_dict())
+    return shown
+
+
+def _validate(
+    shop: Workshop, input: Path, run: Run, paths: HistoryPaths, rules: str, minutes: int | None,
+    say: Say,
+) -> Shown:  # fmt: skip
+    before, covered = _covered(run, minutes)
+    known = find_history(shop, paths.directory, paths.tolls, paths.segments)
+    say("reading the answers and the input")
+    answers = read_answers(shop, run)
+    rows = read_input(shop, input, before)
+    say(f"following the vehicles of {rows.rows:,} rows")
+    expected = expect(shop, rows, known, rules, say)
+    say("comparing")
+    found = compare(shop, expected, answers, run.paced)
+    verdict = Verdict(
+        rules=rules,
+        speed=run.summary.get("speed", "max"),
+        paced=run.paced,
+        rows=rows.rows,
+        bad_rows=rows.bad_rows,
+        last_second=rows.last_second,
+        covered=covered,
+        rows_by_second=rows.rows_by_second,
+    )
+    _count(shop, verdict, found)
+    if run.paced:
+        say("measuring delays")
+        _time(shop, verdict, answers)
+    differences = _tell(shop, run, verdict, found, expected, rows, say)
+    return Shown(verdict, differences)
+
+
+def _covered(run: Run, minutes: int | None) -> tuple[int | None, str]:
+    """Before which second rows are expected to be answered, and in words why not all are."""
+    limit = minutes if minutes is not None else run.summary.get("minutes")
+    ends = [] if limit is None else [(60 * int(limit), f"the first {int(limit)} minutes only")]
+    if run.interrupted_at is not None:
+        told = f"seconds before {run.interrupted_at:,} only, for the run was interrupted"
+        ends.append((run.interrupted_at, told))
+    return min(ends, default=(None, ""))
+
+
+def _count(shop: Workshop, verdict: Verdict, found: Comparison) -> None:
+    for row in shop.rows(found.minutes):
+        if row["type"] is None:
+            continue
+        figures = verdict.types[row["type"]]
+        figures.expected += row["expected"]
+        figures.answered += row["answered"]
+        figures.right += row["right"]
+        verdict.minutes.append(
+            {
+                **row,
+                "precision": share(row["right"], row["answered"]),
+                "recall": share(row["right"], row["expected"]),
+            }
+        )
+    verdict.minutes.sort(key=lambda row: (row["type"], row["minute"]))
+    for row in shop.rows(found.differences.groupBy("type", "kind").count()):
+        if row["type"] is None:
+            verdict.unreadable += row["count"]
+        else:
+            verdict.types[row["type"]].differences[row["kind"]] += row["count"]
+
+
+def _seconds(row: dict[str, Any]) -> dict[str, float]:
+    names = ("p50", "p90", "p99", "p999")
+    quantiles = dict(zip(names, (ms / 1000 for ms in row["quantiles"]), strict=True))
+    return {**quantiles, "worst": row["worst_ms"] / 1000}
+
+
+def _time(shop: Workshop, verdict: Verdict, answers: Frame) -> None:
+    figures = delays(shop, answers)
+    for row in figures["types"]:
+        verdict.types[row["type"]].delay_s = _seconds(row)
+    by_minute = {(row["type"], row["minute"]): _seconds(row) for row in figures["minutes"]}
+    for row in verdict.minutes:
+        row["delay_s"] = by_minute.get((row["type"], row["minute"]))
+    verdict.histogram = figures["histogram"]
+
+
+def _tell(
+    shop: Workshop, run: Run, verdict: Verdict, found: Comparison, expected: Expected, rows: Input,
+    say: Say,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Write all differences down, and return the first."""
+    target = run.directory / DIFFERENCES
+    target.unlink(missing_ok=True)
+    if verdict.passed:
+        return []
+    say("putting the differences into words")
+    told = shop.keep(in_words(shop, found.differences, expected, rows.reports))
+    ordered = told.orderBy("time", "type", "key", "kind")
+    folder = shop.folder / "one-file"
+    attempt(lambda: ordered.coalesce(1).write.parquet(str(folder)))
+    (part,) = folder.glob("part-*.parquet")
+    with whole(target) as temporary:
+        os.replace(part, temporary)
+    first = shop.rows(ordered.limit(IN_REPORT))
+    verdict.first_differences = [row["sentence"] for row in first[:FIRST]]
+    verdict.differences_file = DIFFERENCES
+    return first

@@ -1,0 +1,91 @@
+"""Answers that are written in the background: all of them, in order, in bounded memory."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from linearroad.output.writers import InBackground
+
+from xstream.errors import InputError
+
+
+class Slow:
+    """A writer that writes when it is let to."""
+
+    keeps = True
+
+    def __init__(self) -> None:
+        self.path = Path("nowhere")
+        self.let = threading.Semaphore(0)
+        self.written: list[int] = []
+        self.closed = False
+
+    def write(self, *columns: Any) -> None:
+        self.let.acquire()
+        if columns[0][0] == 13:
+            raise InputError("the disk is full")
+        self.written.append(int(columns[0][0]))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def batch(number: int) -> np.ndarray:
+    return np.array([number])
+
+
+def test_answers_are_written_in_the_order_in_which_they_were_given() -> None:
+    slow = Slow()
+    writer = InBackground(slow)
+    for number in range(100, 100 + InBackground.MOST):
+        writer.write(batch(number))  # nothing is written yet, and nobody waits
+    assert slow.written == []
+    slow.let.release(InBackground.MOST)
+    writer.close()
+    assert slow.written == list(range(100, 100 + InBackground.MOST))
+    assert slow.closed
+
+
+def test_a_slow_disk_holds_the_engine_up() -> None:
+    slow = Slow()
+    writer = InBackground(slow)
+    given = []
+
+    def engine() -> None:
+        for number in range(100, 102 + InBackground.MOST):
+            writer.write(batch(number))
+            given.append(number)
+
+    thread = threading.Thread(target=engine)
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive()  # one batch is being written, and all others but one wait
+    assert len(given) == 1 + InBackground.MOST
+    slow.let.release(1000)
+    thread.join()
+    writer.close()
+    assert len(slow.written) == 2 + InBackground.MOST
+
+
+def write_for_long(writer: InBackground) -> None:
+    for _ in range(10_000):
+        writer.write(batch(1))
+
+
+def test_what_goes_wrong_is_raised_to_whoever_writes_next_or_closes() -> None:
+    for more in (True, False):
+        slow = Slow()
+        slow.let.release(1000)
+        writer = InBackground(slow)
+        writer.write(batch(13))
+        if more:
+            with pytest.raises(InputError, match="the disk is full"):
+                write_for_long(writer)
+        with pytest.raises(InputError, match="the disk is full"):
+            writer.close()
+        assert slow.closed
+        assert slow.written == []

@@ -1,0 +1,142 @@
+"""The tables behind the vehicles: who is on the road, this minute's sums, places for batches."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linearroad.operators.copies import shifted_accounts
+from linearroad.schema import column
+from linearroad.tables import batches, ledger, road
+
+import xstream as xs
+
+VEHICLES = st.tuples(st.integers(0, 40), st.integers(0, 2))
+STEPS = st.lists(st.tuples(VEHICLES, st.integers(-1, 29)), max_size=120)
+
+
+@given(steps=STEPS, size=st.sampled_from([53, 64, 97]))
+@settings(deadline=None)
+def test_the_road_remembers_phases_as_a_dictionary_does(steps: list, size: int) -> None:
+    vids, phases = np.full(size, -1, np.int32), np.zeros(size, np.int32)
+    known: dict[tuple[int, int], int] = {}
+    for (vid, slot), phase in steps:
+        if phase < 0:
+            road.forget(vids, phases, vid, slot)
+            known.pop((vid, slot), None)
+        elif len(known) < size - 1 or (vid, slot) in known:
+            new = road.set_phase(vids, phases, vid, slot, phase)
+            assert new == ((vid, slot) not in known)
+            known[vid, slot] = phase
+        assert (vids != -1).sum() == len(known)
+    for vid in range(41):
+        for slot in range(3):
+            found = road.known_phase(vids, phases, vid, slot)
+            assert found == known.get((vid, slot), -1)
+
+
+#: Any speed that an input may hold; a vehicle reports at most once in each second of a minute.
+ANY_SPEED = st.one_of(st.integers(-5, 100), st.integers(-(2**31), 2**31 - 1))
+SPEEDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), ANY_SPEED), max_size=60)
+
+
+@given(reports=SPEEDS)
+@settings(deadline=None)
+def test_gains_add_up_to_the_averages_of_the_vehicles(reports: list) -> None:
+    sums = np.zeros(64, road.SUM)
+    gained: dict[int, float] = {}
+    vehicles: dict[int, int] = {}
+    for vid, key, spd in reports:
+        gain, new = road.add_speed(sums, vid, key, spd)
+        gained[key] = gained.get(key, 0.0) + gain
+        vehicles[key] = vehicles.get(key, 0) + new
+    for key, total in gained.items():
+        speeds = {vid: [s for v, k, s in reports if (v, k) == (vid, key)] for vid in range(4)}
+        averages = [np.mean(found) for found in speeds.values() if found]
+        assert vehicles[key] == len(averages)
+        assert abs(total - sum(averages)) < 1e-9 * max(1, max(abs(s) for _, _, s in reports))
+
+
+BATCHES = st.lists(st.integers(0, 12), min_size=1, max_size=60)
+
+
+@given(rows=BATCHES, size=st.integers(20, 60))
+@settings(deadline=None)
+def test_batches_never_overlap_and_only_a_full_array_has_no_place(rows: list, size: int) -> None:
+    base, count = np.zeros(batches.RING, np.int64), np.zeros(batches.RING, np.int64)
+    for second, wanted in enumerate(rows):
+        s = second % batches.RING
+        count[s] = 0
+        count[(second - 5) % batches.RING] = 0  # only the last few are kept
+        at = batches.free_place(base, count, size, wanted)
+        taken = np.zeros(size, bool)
+        for k in range(batches.RING):
+            taken[base[k] : base[k] + count[k]] = True
+        room = "".join("x" if used else "." for used in taken)
+        if at < 0:
+            assert "." * wanted not in room
+            continue
+        assert at + wanted <= size
+        assert not taken[at : at + wanted].any()
+        base[s], count[s] = at, wanted
+
+
+@xs.kernel(state=ledger.LEDGER, out={"bal": column("int64")})
+def charged(vid, amount, asked, state, out):  # type: ignore[no-untyped-def]
+    entries, balances = ledger.charge_all(state.pages, state.entry, state.balance, vid, amount)
+    answers = np.empty(len(asked), np.int64)
+    for i in range(len(asked)):
+        answers[i] = ledger.balance_of(entries, balances, np.int64(asked[i]))
+    out.emit_at(0, answers)
+
+
+VIDS = st.one_of(st.integers(0, 100), st.integers(0, 2**31 - 1))
+CHARGES = st.lists(st.tuples(VIDS, st.integers(1, 2**40)), max_size=200)
+
+
+@given(charges=CHARGES, others=st.lists(VIDS, max_size=10))
+@settings(deadline=None, max_examples=40)
+def test_the_ledger_adds_up_as_a_dictionary_does(charges: list, others: list) -> None:
+    balances: dict[int, int] = {}
+    for vid, amount in charges:
+        balances[vid] = balances.get(vid, 0) + amount
+    asked = [*balances, *others]
+    query = xs.Query()
+    schema = xs.schema(
+        {"v": xs.Segment(np.int32), "a": xs.Segment(np.int64), "q": xs.Segment(np.int32)}
+    )
+    columns = [vid for vid, _ in charges], [amount for _, amount in charges], asked
+    tuples = [
+        tuple(
+            xs.SigSeg(np.array(column, dtype))
+            for column, dtype in zip(columns, ("int32", "int64", "int32"), strict=True)
+        )
+    ]
+    out = query.source(xs.io.iterable(tuples, out=schema)).iterate(charged, name="ledger").collect()
+    run = query.run()
+    found = np.asarray(run[out][0]).tolist()
+    assert found == [balances.get(vid, 0) for vid in asked]
+    kept = run.state("ledger")
+    by = 1_000_003 if max(asked, default=0) < 2**30 else 0
+    moved = shifted_accounts(kept, by, 0)
+    for vid in asked:
+        index = np.int64(vid + by)
+        found_there = ledger.balance_of(moved["entry"], moved["balance"], index)
+        assert found_there == balances.get(vid, 0)
+
+
+def test_dense_vehicles_cost_little_more_than_their_eight_bytes() -> None:
+    many = 300_000
+    query = xs.Query()
+    schema = xs.schema(
+        {"v": xs.Segment(np.int32), "a": xs.Segment(np.int64), "q": xs.Segment(np.int32)}
+    )
+    row = (
+        xs.SigSeg(np.random.default_rng(1).permutation(many).astype(np.int32)),
+        xs.SigSeg(np.ones(many, np.int64)),
+        xs.SigSeg(np.arange(many, dtype=np.int32)),
+    )
+    out = query.source(xs.io.iterable([row], out=schema)).iterate(charged, name="ledger").collect()
+    run = query.run()
+    assert (np.asarray(run[out][0]) == 1).all()
+    assert sum(array.nbytes for array in run.state("ledger").values()) < 8.9 * many
