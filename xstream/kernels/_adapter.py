@@ -130,6 +130,28 @@ def _jitted(kernel: Kernel, debug: bool) -> Any:
     return own_twin(njit(kernel.function, error_model="python"))
 
 
+def compile_error(kernel: Kernel, inputs: Schema, error: Exception) -> KernelError:
+    """What numba said about a kernel, in one sentence."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = next((line for line in lines if EMITTED_WRONG in line), None)
+    if ours is not None:
+        return KernelError(f"kernel {kernel.name!r}: {ours[ours.index(EMITTED_WRONG) :]}")
+    telling = [line for line in lines if not line.startswith(("Failed in", "-", "File"))]
+    return KernelError(
+        f"kernel {kernel.name!r} does not compile for {inputs}: " + " ".join(telling[:2])
+    )
+
+
+def state_type(kernel: Kernel, items: list[Any]) -> Any:
+    """The numba type of `state`: an array, or a named tuple of arrays."""
+    from numba import types
+
+    names = kernel.state_names
+    if names is None:
+        return items[0]
+    return types.BaseTuple.from_types(items, namedtuple("State", names))
+
+
 class _Call:
     """One adapter: its source, and its compilation."""
 
@@ -170,7 +192,6 @@ class _Call:
         return described
 
     def _infer(self) -> Any:
-        from numba import types
         from numba.core import errors
 
         arguments = {
@@ -178,12 +199,7 @@ class _Call:
             for name, word in zip(self.kernel.data_parameters(), self.words, strict=True)
         }
         if self.states:
-            items = [word.numba_type for word in self.states]
-            names = self.kernel.state_names
-            arguments["state"] = (
-                items[0] if names is None
-                else types.BaseTuple.from_types(items, namedtuple("State", names))
-            )  # fmt: skip
+            arguments["state"] = state_type(self.kernel, [word.numba_type for word in self.states])
         signature = tuple(arguments[name] for name in self.kernel.parameters)
         try:
             self.compiled.compile(signature)
@@ -192,15 +208,7 @@ class _Call:
         return self.compiled.overloads[signature].signature.return_type
 
     def _error(self, error: Exception) -> KernelError:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        ours = next((line for line in lines if EMITTED_WRONG in line), None)
-        if ours is not None:
-            return KernelError(f"kernel {self.kernel.name!r}: {ours[ours.index(EMITTED_WRONG) :]}")
-        telling = [line for line in lines if not line.startswith(("Failed in", "-", "File"))]
-        return KernelError(
-            f"kernel {self.kernel.name!r} does not compile for {self.inputs}: "
-            + " ".join(telling[:2])
-        )
+        return compile_error(self.kernel, self.inputs, error)
 
     def _describe(self, type_: Any) -> str:
         from numba import types

@@ -18,6 +18,7 @@ from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema, schema
 from xstream.errors import KernelError, SegmentMemoryError
 from xstream.kernels._adapter import CompiledKernel, compile_kernel
+from xstream.kernels._each import looped
 from xstream.kernels._frame import ArgumentType, argument_types, normal_arguments
 from xstream.kernels.kernel import Kernel
 
@@ -75,7 +76,7 @@ class KernelApply(Operator):
         states = code.kernel.states
         op = checked(
             lib.xs_op_kernel(
-                plan.handle, code.address, _MODES[self.how], code.words, code.outputs_at,
+                plan.handle, code.address, _MODES[code.mode], code.words, code.outputs_at,
                 code.states_at, len(states),
             )
         )  # fmt: skip
@@ -186,6 +187,9 @@ def _compiled(
     arguments: tuple[ArgumentType, ...],
     debug: bool = False,
 ) -> CompiledKernel:
+    if kernel.each:
+        loop = looped(kernel, how, inputs, arguments, debug)
+        kernel, how = loop.kernel, loop.mode
     return compile_kernel(kernel, how, inputs, arguments, debug)
 
 

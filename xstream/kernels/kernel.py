@@ -31,9 +31,11 @@ class Kernel:
         state: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
         out: Any = None,
         at_end: bool = False,
+        each: bool = False,
     ) -> None:
         self.function = function
         self.at_end = at_end
+        self.each = each
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self.out = out
@@ -47,6 +49,12 @@ class Kernel:
                 else "has no state= for its parameter"
             )
             raise KernelError(f"kernel {self.name!r} {what} 'state'")
+        if each and (at_end or "out" in self.parameters):
+            what = "at_end=True" if at_end else "a parameter 'out'"
+            raise KernelError(
+                f"kernel {self.name!r}: with each=True it returns a result for every sample, and "
+                f"{what} has no meaning"
+            )
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.function(*arguments, **named)
@@ -100,7 +108,7 @@ def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
 def kernel(
-    *, state: Any = None, out: Any = None, at_end: bool = False
+    *, state: Any = None, out: Any = None, at_end: bool = False, each: bool = False
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -108,6 +116,7 @@ def kernel(
     state: Any = None,
     out: Any = None,
     at_end: bool = False,
+    each: bool = False,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a function an operator that runs compiled.
 
@@ -137,17 +146,31 @@ def kernel(
     In `iterate`, `out.start` is the index of the first sample of the tuple's (first) segment. With
     `at_end=True` the kernel is called once more when the streams have ended, on empty inputs, and
     `out.ended` is true in that call: what it has kept can come out.
+
+    With `each=True` the function is about one sample: `map` applies it to every sample of a
+    segment, or to every tuple of scalars; `filter` passes the samples for which it is true. Results
+    keep the type of the samples, unless `out=` declares another one.
+
+    >>> @xs.kernel(each=True)
+    ... def gain(x, factor):
+    ...     return x * factor
+    >>> q = xs.Query()
+    >>> src = q.source(xs.io.array(np.arange(3, dtype=np.float32)))
+    >>> out = src.map(gain, 1.5).collect()
+    >>> np.asarray(q.run()[out][0])
+    array([0. , 1.5, 3. ], dtype=float32)
     """
     if function is None:
-        return lambda actual: kernel_of(actual, state, out, at_end)
-    return kernel_of(function, state, out, at_end)
+        return lambda actual: kernel_of(actual, state, out, at_end, each)
+    return kernel_of(function, state, out, at_end, each)
 
 
 def kernel_of(
-    function: Callable[..., Any], state: Any = None, out: Any = None, at_end: bool = False
-) -> Kernel:
+    function: Callable[..., Any], state: Any = None, out: Any = None, at_end: bool = False,
+    each: bool = False,
+) -> Kernel:  # fmt: skip
     """A kernel from any plain function."""
     inner = getattr(function, "py_func", function)  # an njit function is as good
     if not isinstance(inner, FunctionType):
         raise KernelError(f"a kernel is a Python function, not {function!r}")
-    return Kernel(inner, state, out, at_end)
+    return Kernel(inner, state, out, at_end, each)
