@@ -125,6 +125,9 @@ class Stream(Port, SignalMethods):
     def zip(self, *others: Stream, name: str | None = None) -> Stream:
         """One tuple of each stream makes one, with the fields of all; names are made unique.
 
+        Streams of segments at different rates are paired by time: every window of this stream with
+        the samples that each other one has at that time.
+
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
         >>> a = q.source(xs.io.iterable([1, 2, 3], out=int))
@@ -151,6 +154,7 @@ class Stream(Port, SignalMethods):
         """The samples that lie inside the ranges of `control`: (start, stop), in order of start.
 
         Control tuples may also be (keep, start, stop), as `silence` makes them: keep=False drops.
+        Ranges of a signal at another rate mean the samples at the same time.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -167,7 +171,8 @@ class Stream(Port, SignalMethods):
 
         Requests are served in order, each as soon as every stream covers it. keep=False discards
         what lies before `stop`, and is what bounds memory. Requests that still wait at the end of
-        the streams are dropped, or get what there is where `flush`.
+        the streams are dropped, or get what there is where `flush`. Streams may have different
+        rates where the ranges know their timebase, as those of `threshold` do.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()

@@ -133,7 +133,7 @@ def test_a_backward_range_is_an_error(fails_everywhere: Callable[..., str]) -> N
     assert "a range stops at 4, before its start at 5" in message
 
 
-def test_sync_streams_share_their_timebase() -> None:
+def test_indices_of_no_timebase_need_streams_of_one() -> None:
     slow, fast = xs.Timebase(rate_hz=10.0), xs.Timebase(rate_hz=20.0)
     with pytest.raises(xs.SchemaError, match="sync, port 'in2': its samples come at 20 Hz"):
         run_operator(

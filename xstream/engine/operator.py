@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xstream.engine.native import NativePlan
-from xstream.engine.schema import Schema, Segment, shortened
+from xstream.engine.schema import Field, Scalar, Schema, Segment, shortened
 from xstream.errors import GraphError, SchemaError
 
 __all__ = [
@@ -73,14 +73,32 @@ def one_segment(operator: Operator, schema: Schema, port: int = 0) -> Segment:
 
 
 def same_schema(operator: Operator, inputs: tuple[Schema, ...]) -> Schema:
-    """The one schema of all inputs, or a SchemaError that names the port that differs."""
+    """The one schema of all inputs, or a SchemaError that names the port that differs.
+
+    Indices that are those of one timebase in all inputs keep it.
+    """
     for port, schema in enumerate(inputs):
         if schema.types != inputs[0].types:
             raise SchemaError(
                 f"{operator.label}, port {operator.port_name(port)!r}: carries {schema}, and port "
                 f"{operator.port_name(0)!r} carries {inputs[0]}"
             )
-    return inputs[0]
+    return Schema(tuple(_common(operator, inputs, i) for i in range(len(inputs[0]))))
+
+
+def _common(operator: Operator, inputs: tuple[Schema, ...], number: int) -> Field:
+    """A field that is of one type in all inputs, with the timebase that they share."""
+    first = inputs[0].fields[number]
+    if not isinstance(first.type, Scalar):
+        return first
+    known = [getattr(schema.types[number], "timebase", None) for schema in inputs]
+    for port, timebase in enumerate(known):
+        if None not in (timebase, known[0]) and timebase != known[0]:
+            raise SchemaError(
+                f"{operator.label}, port {operator.port_name(port)!r}: indices at {timebase}, and "
+                f"those of port {operator.port_name(0)!r} are at {known[0]}"
+            )
+    return Field(first.name, Scalar(first.type.kind, None if None in known else known[0]))
 
 
 def numeric_segment(operator: Operator, schema: Schema, kinds: str, port: int = 0) -> Segment:

@@ -7,7 +7,7 @@ records has only `Scalar` fields. Either is as good as the other (XStream, secti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -46,14 +46,23 @@ class Scalar:
     """A field that is one number, by the name of its type: `bool`, `int64`, `float32` and so on.
 
     Smaller types than `int64` and `float64` bound what a field takes: a float is rounded to
-    `float32`, and an integer must fit.
+    `float32`, and an integer must fit. An integer that is the index of a sample can say of which
+    signal: with its `timebase`, ranges of one signal can be cut out of signals at other rates.
+
+    >>> import xstream as xs
+    >>> str(xs.Scalar("int64", timebase=xs.Timebase(rate_hz=8.0)))
+    'int64 at 8 Hz'
     """
 
     kind: str
+    timebase: Timebase | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in _SLOTS:
             raise SchemaError(f"a scalar is one of {', '.join(_SLOTS)}, not {self.kind!r}")
+        _check_timebase(self.timebase)
+        if self.timebase is not None and self.slot != "int64":
+            raise SchemaError(f"the index of a sample is a whole number, not a {self.kind}")
 
     @property
     def slot(self) -> str:
@@ -72,7 +81,7 @@ class Scalar:
         return int(bounds.min), int(bounds.max)
 
     def __str__(self) -> str:
-        return self.kind
+        return self.kind if self.timebase is None else f"{self.kind} at {self.timebase}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,8 +245,6 @@ def scaled_width(width: str, rate: Fraction) -> str:
 
 
 def _scaled(like: Segment | None, rate: Fraction) -> Timebase:
-    if like is None or like.timebase.rate_hz is None:
+    if like is None:
         return Timebase.index()
-    if rate == 1:
-        return like.timebase
-    return Timebase(float(like.timebase.rate_hz * rate), like.timebase.start_time)
+    return like.timebase.scaled(rate)

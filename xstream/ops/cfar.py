@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from xstream.engine.operator import finite_number, whole_number
-from xstream.engine.schema import Scalar, Schema
+from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import detection
-from xstream.ops.window_kernel import WindowKernel
+from xstream.ops.window_kernel import RangeKernel
+from xstream.sigseg import Timebase
 
 __all__ = ["Cfar"]
 
 
 @dataclass(frozen=True)
-class Cfar(WindowKernel):
+class Cfar(RangeKernel):
     """(keep, start, stop) for `sync`: ranges of samples whose scores stand out of the noise.
 
     Scores come as segments of them, each sample a score, or as single numbers counted from 0; score
@@ -32,7 +33,6 @@ class Cfar(WindowKernel):
     """
 
     kind = "cfar"
-    how = "iterate"
     sigmas: float
     alpha: float = 0.999
     startup: int = 300
@@ -52,6 +52,9 @@ class Cfar(WindowKernel):
     def check(self, inputs: Schema) -> None:
         if not _single_scores(inputs):
             super().check(inputs)
+
+    def range_timebase(self, segment: Segment) -> Timebase:
+        return segment.timebase.scaled(self.step)
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         return _OF_NUMBERS if _single_scores(inputs) else _OF_SEGMENTS

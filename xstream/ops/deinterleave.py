@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from xstream._native import lib
 from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator, one_segment, whole_number
 from xstream.engine.schema import Field, Schema, Segment
-from xstream.sigseg import Timebase
 
 __all__ = ["Deinterleave"]
 
@@ -26,9 +26,7 @@ class Deinterleave(Operator):
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         segment = one_segment(self, inputs[0])
-        timebase = segment.timebase
-        if timebase.rate_hz is not None:
-            timebase = Timebase(timebase.rate_hz / self.channels, timebase.start_time)
+        timebase = segment.timebase.scaled(Fraction(1, self.channels))
         own = Schema((Field(inputs[0].fields[0].name, Segment(segment.dtype, timebase)),))
         return (own,) * self.channels
 

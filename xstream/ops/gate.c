@@ -1,6 +1,7 @@
 /* gate: the samples of a stream that lie inside time ranges. Ranges come in order of their start;
  * whichever of the two streams is ahead waits, and nothing is appended or copied. */
 #include "buffer.h"
+#include "scale.h"
 
 enum { CONTROL, SIGNAL };
 
@@ -11,6 +12,7 @@ typedef struct {
 typedef struct {
     xs_op op;
     bool flagged; /* ranges are (keep, start, stop), else (start, stop) */
+    xs_scale scale;
     xs_backlog ranges, segments;
     int64_t decided; /* samples before it have been passed or dropped */
     int64_t last_range_start, last_segment_start;
@@ -23,11 +25,24 @@ static xs_range range_of(const xs_gate *gate, const xs_slot *tuple)
     return (xs_range){tuple[0].i, tuple[1].i, tuple[2].i};
 }
 
+/* The range in indices of the signal. */
+static int32_t scaled_range(xs_gate *gate, const xs_slot *tuple, xs_range *out)
+{
+    xs_range range = *out = range_of(gate, tuple);
+    if (scale_index(&gate->scale, range.start, &out->start) &&
+        scale_index(&gate->scale, range.stop, &out->stop))
+        return XS_OK;
+    return op_fail(&gate->op, "[%lld, %lld) lies outside the indices of the signal, which end at "
+                   "2**62", (long long)range.start, (long long)range.stop);
+}
+
 /* The first segment against the first range: passes what they share, and drops what is through. */
 static int32_t serve_fronts(xs_gate *gate)
 {
     xs_op *op = &gate->op;
-    xs_range range = range_of(gate, backlog_front(&gate->ranges, &op->in_shape[CONTROL]));
+    xs_range range;
+    if (scaled_range(gate, backlog_front(&gate->ranges, &op->in_shape[CONTROL]), &range))
+        return XS_FAILED;
     xs_seg *seg = backlog_front(&gate->segments, &op->in_shape[SIGNAL])->seg;
     int64_t from = seg->start > range.start ? seg->start : range.start;
     if (gate->any_decided && gate->decided > from) from = gate->decided;
@@ -59,7 +74,8 @@ static int32_t gate_process(xs_op *op, int32_t port, const xs_slot *tuple)
     xs_gate *gate = (xs_gate *)op;
     int32_t status;
     if (port == CONTROL) {
-        xs_range range = range_of(gate, tuple);
+        xs_range range;
+        if (scaled_range(gate, tuple, &range)) return XS_FAILED;
         if (range.stop <= range.start) return XS_OK; /* nothing lies inside */
         status = check_order(op, "range", range.start, &gate->last_range_start, &gate->range_seen);
     } else {
@@ -84,9 +100,11 @@ static void gate_destroy(xs_op *op)
 
 static const xs_op_table gate_table = {.process = gate_process, .destroy = gate_destroy};
 
-xs_op *xs_op_gate(xs_plan *plan, int32_t flagged)
+xs_op *xs_op_gate(xs_plan *plan, int32_t flagged, const xs_scale *scale)
 {
     xs_gate *gate = op_new(plan, sizeof *gate, &gate_table);
-    if (gate) gate->flagged = flagged;
-    return gate ? &gate->op : NULL;
+    if (!gate) return NULL;
+    gate->flagged = flagged;
+    gate->scale = *scale;
+    return &gate->op;
 }

@@ -10,8 +10,10 @@ from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator, one_segment
 from xstream.engine.schema import Scalar, Schema
 from xstream.errors import SchemaError
+from xstream.ops.scale import Scale, native_scales, scale_between
+from xstream.sigseg import Timebase
 
-__all__ = ["Gate", "check_control"]
+__all__ = ["Gate", "check_control", "control_timebase"]
 
 
 def check_control(operator: Operator, control: Schema, flag_needed: bool) -> bool:
@@ -28,13 +30,25 @@ def check_control(operator: Operator, control: Schema, flag_needed: bool) -> boo
     )
 
 
+def control_timebase(operator: Operator, control: Schema) -> Timebase | None:
+    """The timebase that the indices of ranges are of; None where the schema does not say."""
+    start, stop = (getattr(type_, "timebase", None) for type_ in control.types[-2:])
+    if None not in (start, stop) and start != stop:
+        raise SchemaError(
+            f"{operator.label}, port {operator.port_name(0)!r}: ranges start at indices at {start} "
+            f"and stop at indices at {stop}"
+        )
+    return start or stop
+
+
 @dataclass(frozen=True)
 class Gate(Operator):
     """Passes what lies inside the ranges of a control stream and drops the rest.
 
     Ranges come in order of their start. What lies before a range and in none is dropped as soon as
     that range comes; a range with keep=False drops what lies inside it, which bounds the memory in
-    long silences. Each sample is decided once: the first range that covers it counts.
+    long silences. Each sample is decided once: the first range that covers it counts. Ranges of a
+    signal at another rate mean the samples at the same time (see `scale`).
     """
 
     kind = "gate"
@@ -42,11 +56,15 @@ class Gate(Operator):
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         check_control(self, inputs[0], flag_needed=False)
-        one_segment(self, inputs[1], 1)
+        self._scale(inputs)
         return (inputs[1],)
+
+    def _scale(self, inputs: tuple[Schema, ...]) -> Scale:
+        signal = one_segment(self, inputs[1], 1)
+        return scale_between("gate, port 'in'", control_timebase(self, inputs[0]), signal.timebase)
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         flagged = check_control(self, inputs[0], flag_needed=False)
-        return checked(lib.xs_op_gate(plan.handle, flagged))
+        return checked(lib.xs_op_gate(plan.handle, flagged, native_scales([self._scale(inputs)])))

@@ -8,13 +8,13 @@ from xstream.engine.operator import finite_number
 from xstream.engine.schema import Schema
 from xstream.kernels.kernel import Kernel
 from xstream.ops._kernels import statistics as kernels
-from xstream.ops.window_kernel import WindowKernel
+from xstream.ops.window_kernel import RangeKernel
 
 __all__ = ["Silence"]
 
 
 @dataclass(frozen=True)
-class Silence(WindowKernel):
+class Silence(RangeKernel):
     """The silence detector of SILENCEFILTER: (keep, start, stop) of each window.
 
     `keep` says that the window is not silent: its standard deviation is above gamma. The ranges are
@@ -22,7 +22,6 @@ class Silence(WindowKernel):
     """
 
     kind = "silence"
-    how = "iterate"
     gamma: float
 
     def __post_init__(self) -> None:

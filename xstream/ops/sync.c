@@ -1,11 +1,15 @@
 /* sync: the same time ranges out of several streams. A control stream asks for ranges, in order;
  * the streams are buffered by appending until all of them cover the range that is next
- * (XStream, section III.A; DETECTAUDIO). */
+ * (XStream, section III.A; DETECTAUDIO). Ranges are in indices of the control stream, and each stream
+ * has a scale from those to its own. */
 #include "buffer.h"
+#include "scale.h"
 
 typedef struct {
     xs_stretch stretch;
+    xs_scale scale;
     int64_t first; /* where the stream began */
+    int64_t discarded; /* nothing before it is kept */
     int64_t itemsize;
 } xs_sync_stream;
 
@@ -20,6 +24,12 @@ typedef struct {
 
 enum { KEEP, START, STOP };
 
+static int32_t outside(xs_sync *sync, int32_t stream, int64_t index)
+{
+    return op_fail(&sync->op, "%lld lies outside the indices of stream %d, which end at 2**62",
+                   (long long)index, stream);
+}
+
 /* Trims a stream only when at least half of it goes: a trim may copy what is left. */
 static int32_t discard(xs_sync *sync, int64_t stop)
 {
@@ -27,9 +37,11 @@ static int32_t discard(xs_sync *sync, int64_t stop)
     sync->discarded = stop;
     int32_t status = XS_OK;
     for (int32_t i = 0; i < sync->streams && !status; i++) {
-        xs_stretch *stretch = &sync->stream[i].stretch;
-        xs_seg *seg = stretch->seg;
-        if (seg && stop >= seg->start + seg->width / 2) status = stretch_trim(&sync->op, stretch, stop);
+        xs_sync_stream *stream = &sync->stream[i];
+        if (!scale_index(&stream->scale, stop, &stream->discarded)) return outside(sync, i, stop);
+        xs_seg *seg = stream->stretch.seg;
+        if (seg && stream->discarded >= seg->start + seg->width / 2)
+            status = stretch_trim(&sync->op, &stream->stretch, stream->discarded);
     }
     return status;
 }
@@ -44,20 +56,28 @@ static int32_t check_request(xs_sync *sync, const xs_slot *request)
     int32_t status = XS_OK;
     for (int32_t i = 0; i < sync->streams; i++) {
         const xs_sync_stream *stream = &sync->stream[i];
-        if (stream->stretch.begun && start < stream->first)
+        int64_t from, to;
+        if (!scale_index(&stream->scale, start, &from)) return outside(sync, i, start);
+        if (!scale_index(&stream->scale, stop, &to)) return outside(sync, i, stop);
+        if (stream->stretch.begun && from < stream->first)
             return op_fail(&sync->op, "start %lld of [%lld, %lld) lies before the first sample of "
                            "stream %d, %lld", start, start, stop, i, (long long)stream->first);
-        if (!stream->stretch.begun || stream->stretch.last_stop < stop) status = XS_WAIT;
+        if (!stream->stretch.begun || stream->stretch.last_stop < to) status = XS_WAIT;
     }
     return status;
 }
 
-static int32_t emit_range(xs_sync *sync, int64_t start, int64_t width)
+/* A range that has been checked. */
+static int32_t emit_range(xs_sync *sync, int64_t from, int64_t to)
 {
     xs_slot tuple[MAX_FIELDS];
     int32_t cut = 0, status = XS_OK;
     for (; cut < sync->streams; cut++) {
         const xs_sync_stream *stream = &sync->stream[cut];
+        int64_t start, stop;
+        scale_index(&stream->scale, from, &start);
+        scale_index(&stream->scale, to, &stop);
+        int64_t width = stop - start;
         tuple[cut].seg = width ? xs_seg_subseg(stream->stretch.seg, start, width)
                                : xs_seg_new(sync->op.plan->manager, start, 0, stream->itemsize);
         if (!tuple[cut].seg) break;
@@ -77,7 +97,7 @@ static int32_t serve(xs_sync *sync)
         if (request[KEEP].i) {
             status = check_request(sync, request);
             if (status == XS_WAIT) return XS_OK;
-            if (!status) status = emit_range(sync, start, stop - start);
+            if (!status) status = emit_range(sync, start, stop);
         } else {
             status = discard(sync, stop);
         }
@@ -103,7 +123,7 @@ static int32_t sync_process(xs_op *op, int32_t port, const xs_slot *tuple)
             stream->first = tuple->seg->start;
             stream->itemsize = tuple->seg->itemsize;
         }
-        status = stretch_add(op, &stream->stretch, tuple->seg, sync->discarded);
+        status = stretch_add(op, &stream->stretch, tuple->seg, stream->discarded);
     }
     return status ? status : serve(sync);
 }
@@ -115,9 +135,10 @@ static int32_t sync_finish(xs_op *op)
     const xs_shape *shape = &op->in_shape[0];
     int64_t end = INT64_MAX;
     for (int32_t i = 0; i < sync->streams; i++) {
-        const xs_stretch *stretch = &sync->stream[i].stretch;
-        if (!stretch->begun) return XS_OK;
-        if (stretch->last_stop < end) end = stretch->last_stop;
+        const xs_sync_stream *stream = &sync->stream[i];
+        if (!stream->stretch.begun) return XS_OK;
+        int64_t covered = scale_back(&stream->scale, stream->stretch.last_stop);
+        if (covered < end) end = covered;
     }
     int32_t status = XS_OK;
     for (; sync->flush && sync->requests.length && !status; backlog_pop(&sync->requests, shape)) {
@@ -126,7 +147,7 @@ static int32_t sync_finish(xs_op *op)
         if (!request[KEEP].i || request[START].i >= end) continue;
         if (request[STOP].i > end) request[STOP].i = end;
         status = check_request(sync, request);
-        if (!status) status = emit_range(sync, request[START].i, request[STOP].i - request[START].i);
+        if (!status) status = emit_range(sync, request[START].i, request[STOP].i);
     }
     return status;
 }
@@ -142,13 +163,17 @@ static void sync_destroy(xs_op *op)
 static const xs_op_table sync_table = {
     .process = sync_process, .finish = sync_finish, .destroy = sync_destroy};
 
-xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush)
+xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush, const xs_scale *scales)
 {
     xs_sync_stream *stream = calloc((size_t)streams, sizeof *stream);
     xs_sync *sync = stream ? op_new(plan, sizeof *sync, &sync_table) : NULL;
     if (!sync) {
         free(stream);
         return NULL;
+    }
+    for (int32_t i = 0; i < streams; i++) {
+        stream[i].scale = scales[i];
+        stream[i].discarded = INT64_MIN;
     }
     sync->stream = stream;
     sync->streams = streams;

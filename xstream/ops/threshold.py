@@ -10,13 +10,13 @@ from xstream.engine.operator import finite_number
 from xstream.engine.schema import Schema
 from xstream.kernels.kernel import Kernel, kernel_of
 from xstream.ops._kernels import detection
-from xstream.ops.window_kernel import WindowKernel
+from xstream.ops.window_kernel import RangeKernel
 
 __all__ = ["Threshold"]
 
 
 @dataclass(frozen=True)
-class Threshold(WindowKernel):
+class Threshold(RangeKernel):
     """(keep, start, stop): stretches above `level`, and with keep=False what lies between.
 
     `absolute` looks at magnitudes. The windows that a stretch is cut into make no difference; a
@@ -24,7 +24,6 @@ class Threshold(WindowKernel):
     """
 
     kind = "threshold"
-    how = "iterate"
     level: float
     absolute: bool = False
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from xstream.engine.operator import Operator, numeric_segment
-from xstream.engine.schema import Schema
+from xstream.engine.schema import Field, Scalar, Schema, Segment
 from xstream.kernels.apply import KernelApply
+from xstream.sigseg import Timebase
 
-__all__ = ["MAX_TRANSFORM", "WindowKernel", "float_for"]
+__all__ = ["MAX_TRANSFORM", "RangeKernel", "WindowKernel", "float_for"]
 
 #: The most samples that one window of a transform has: its weights and its spectrum fit in memory.
 MAX_TRANSFORM = 2**27
@@ -25,6 +26,31 @@ class WindowKernel(KernelApply):
 
     def check(self, inputs: Schema) -> None:
         numeric_segment(self, inputs, self.sample_kinds)
+
+
+class RangeKernel(WindowKernel):
+    """A kernel that emits ranges of samples, which know the timebase that their indices are of."""
+
+    how = "iterate"
+
+    def range_timebase(self, segment: Segment) -> Timebase:
+        """That of the samples that the ranges are of."""
+        return segment.timebase
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        (ranges,) = super().outputs(inputs)
+        segment = inputs[0].only_segment
+        if segment is None or segment.timebase.is_index:
+            return (ranges,)
+        index = Scalar("int64", self.range_timebase(segment))
+        return (
+            Schema(
+                tuple(
+                    Field(field.name, index) if field.name in ("start", "stop") else field
+                    for field in ranges
+                )
+            ),
+        )
 
 
 def float_for(operator: Operator, inputs: Schema, kinds: str = "biuf") -> np.dtype[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import SupportsFloat
 
 from xstream.errors import TimebaseError
@@ -53,6 +55,31 @@ class Timebase:
         """Whether samples have positions only."""
         return self.rate_hz is None
 
+    @property
+    def exact_rate_hz(self) -> Fraction | None:
+        """The rate as a fraction: the simplest one that rounds to `rate_hz`.
+
+        >>> Timebase(rate_hz=1000 / 3).exact_rate_hz
+        Fraction(1000, 3)
+        """
+        return None if self.rate_hz is None else _simplest(self.rate_hz)
+
+    @property
+    def exact_start_time(self) -> Fraction:
+        """The start as a fraction of seconds: the simplest one that rounds to `start_time`."""
+        return _simplest(self.start_time)
+
+    def scaled(self, ratio: Fraction | int) -> Timebase:
+        """The timebase of a signal with `ratio` times as many samples in the same time.
+
+        >>> Timebase(rate_hz=44_100.0).scaled(Fraction(1, 147))
+        Timebase(rate_hz=300.0, start_time=0.0)
+        """
+        rate = self.exact_rate_hz
+        if rate is None or ratio == 1:
+            return self
+        return Timebase(float(rate * ratio), self.start_time)
+
     def time_of(self, index: int) -> float:
         """The time of sample `index`, in seconds."""
         if self.rate_hz is None:
@@ -97,6 +124,33 @@ class Timebase:
             return "index"
         origin = f" from {self.start_time:g} s" if self.start_time else ""
         return f"{self.rate_hz:g} Hz{origin}"
+
+
+@lru_cache(maxsize=256)
+def _simplest(value: float | Fraction) -> Fraction:
+    """The fraction with the smallest denominator that is stored as `value`.
+
+    A rate such as 1000 / 3 is meant as that fraction and not as the nearest multiple of a power of
+    two: relating streams by the latter would drift.
+    """
+    if isinstance(value, Fraction):
+        return value
+    exact = Fraction(value)
+    half_step = Fraction(math.ulp(value)) / 2
+    found = _between(abs(exact) - half_step, abs(exact) + half_step)
+    found = -found if value < 0 else found
+    return found if float(found) == value else exact
+
+
+def _between(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction with the smallest denominator in [low, high], by continued fractions."""
+    if low <= 0 <= high:
+        return Fraction(0)
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    below = math.floor(low)
+    return below + 1 / _between(1 / (high - below), 1 / (low - below))
 
 
 def _finite(value: object) -> bool:
