@@ -9,7 +9,10 @@ from detectaudio._kernels import score
 from detectaudio.detector import Detector
 from detectaudio.recording import Recording
 
-__all__ = ["Found", "declare", "detections", "find", "heard", "sources"]
+__all__ = ["SEGMENT", "Found", "declare", "detections", "find", "heard", "sources"]
+
+#: Samples of a segment as it leaves a channel; `rewindow` cuts the detector's windows out of them.
+SEGMENT = 4096
 
 #: Where an event was found, padding and all, and the samples of every channel.
 Found = tuple[xs.SigSeg, ...]
@@ -18,7 +21,7 @@ Found = tuple[xs.SigSeg, ...]
 def sources(
     query: xs.Query,
     recording: Recording,
-    window: int = 4096,
+    window: int = SEGMENT,
     repeat: int = 1,
     offered_hz: float | None = None,
     label: str = "",
@@ -37,8 +40,8 @@ def sources(
 
 def detections(channel: xs.Stream, rate_hz: float, detector: Detector) -> xs.Stream:
     """Ranges (keep, start, stop) of the events of one channel, for `sync`."""
-    blocks = channel.rewindow(detector.block)
-    spectra = blocks.hanning(detector.window).fft(detector.window)
+    windows = channel.rewindow(detector.block)
+    spectra = windows.hanning(detector.window).fft(detector.window)
     scores = spectra.map(score(detector.bins), detector.weights(rate_hz))
     return scores.cfar(
         detector.sigmas,
@@ -82,7 +85,7 @@ def find(
     """
     chosen = detector or Detector()
     query = xs.Query("detectaudio")
-    channels = sources(query, recording, chosen.block)
+    channels = sources(query, recording)
     out = declare(channels, recording.rate_hz, chosen, listen).collect()
     run = query.run(scheduler=scheduler, memory=memory, progress=progress or False)
     found = run.uninterrupted()[out]

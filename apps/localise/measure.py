@@ -26,7 +26,7 @@ def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
         sources(query, recording, window, repeat, label=f"array {number}, ")
         for number, recording in enumerate(scene.recordings)
     ]
-    return declare(arrays, scene, Detector(block=window)).count()
+    return declare(arrays, scene, Detector().in_blocks(window)).count()
 
 
 def benchmark(settings: Settings) -> Report:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from detectaudio import Detector
 from detectaudio import declare as detect
-from detectaudio.query import sources
+from detectaudio.query import SEGMENT, sources
 from detectaudio.recording import SOUND_M_S, SQUARE_M
 
 import xstream as xs
@@ -17,6 +17,8 @@ from localise.scene import FIELD_M, Scene
 
 __all__ = ["Located", "declare", "locate"]
 
+#: DETECTAUDIO with whole segments between its operators, the fast form.
+DETECTOR = Detector().in_blocks(SEGMENT)
 #: Arrays hear a call at most so far apart: the sound's way across the field, and the detector's.
 NEAR_S = 2 * FIELD_M / SOUND_M_S + 0.1
 #: A call is told without the arrays that have not heard it when another comes so much later.
@@ -41,7 +43,7 @@ def declare(
     least: int = 2,
 ) -> xs.Stream:
     """(start, x_m, y_m, off_m, arrays) of every call that `least` arrays have heard."""
-    how, rate_hz = detector or Detector(), scene.rate_hz
+    how, rate_hz = detector or DETECTOR, scene.rate_hz
     x_m, y_m = (np.ascontiguousarray(column) for column in SQUARE_M.T)
     bearings = [
         detect(channels, rate_hz, how).iterate(
@@ -69,10 +71,10 @@ def locate(
     >>> len(found), found[0].arrays
     (2, 3)
     """
-    how = detector or Detector()
+    how = detector or DETECTOR
     query = xs.Query("localise")
     arrays = [
-        sources(query, recording, how.block, label=f"array {number}, ")
+        sources(query, recording, label=f"array {number}, ")
         for number, recording in enumerate(scene.recordings)
     ]
     out = declare(arrays, scene, how).collect()

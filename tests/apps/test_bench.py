@@ -14,6 +14,9 @@ from xstream.query import Query, SinkRef
 SMALL = ("--trials", "2", "--seconds", "0.01")
 FIGURES = {
     "detectaudio": ["over all channels", "throughput that sync costs", "against the paper's"],
+    "detectaudio-blocks": [
+        "over all channels", "throughput that sync costs", "against the paper's",
+    ],
     "localise": ["over all arrays", "of real time", "error of positions, in the middle",
                  "largest error of positions"],
     "netmon": ["packets of 256 bytes, 6 receivers", "against the paper's", "packets delivered"],

@@ -18,18 +18,22 @@ from tests.reference import applications
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDING = generate(seconds=3.0, events=3, snr_db=(14.0, 24.0), seed=11)
-DETECTOR = Detector(block=2048, padding=700)
+DETECTOR = Detector(padding=700)
+BLOCKS = DETECTOR.in_blocks(2048)
 
 
+@pytest.mark.parametrize("detector", [DETECTOR, BLOCKS], ids=["windows of 32", "blocks"])
 @pytest.mark.parametrize("memory", xs.MANAGER_NAMES)
 @pytest.mark.parametrize("scheduler", xs.SCHEDULER_NAMES)
-def test_it_finds_what_the_definition_finds(scheduler: str, memory: str) -> None:
+def test_it_finds_what_the_definition_finds(
+    scheduler: str, memory: str, detector: Detector
+) -> None:
     wanted = applications.detectaudio(
-        list(RECORDING.channels), DETECTOR.weights(RECORDING.rate_hz), DETECTOR.window,
-        DETECTOR.block, DETECTOR.sigmas, DETECTOR.alpha, DETECTOR.startup, DETECTOR.refractory,
-        DETECTOR.padding,
+        list(RECORDING.channels), detector.weights(RECORDING.rate_hz), detector.window,
+        detector.block, detector.sigmas, detector.alpha, detector.startup, detector.refractory,
+        detector.padding,
     )  # fmt: skip
-    found = find(RECORDING, DETECTOR, scheduler=scheduler, memory=memory)
+    found = find(RECORDING, detector, scheduler=scheduler, memory=memory)
     assert len(wanted) >= 3
     assert [row[0].start for row in found] == [start for start, _ in wanted]
     for row, (_, channels) in zip(found, wanted, strict=True):
@@ -37,13 +41,34 @@ def test_it_finds_what_the_definition_finds(scheduler: str, memory: str) -> None
             assert np.array_equal(np.asarray(segment), samples)
 
 
+def test_windows_of_32_samples_pass_between_the_operators() -> None:
+    query = xs.Query()
+    out = declare(sources(query, RECORDING), RECORDING.rate_hz).count()
+    run = query.run()
+    assert run[out]
+    windows = RECORDING.samples // 32
+    for name in ("hanning", "fft", "map(score_spectra)", "cfar"):
+        assert run.stats[name].tuples == windows
+    assert run.stats["hanning"].samples == 32 * windows
+
+
+def test_the_last_samples_of_a_recording_are_examined() -> None:
+    """Only blocks leave out what does not fill one."""
+    end = RECORDING.events[-1].start + 2_000
+    blocks = DETECTOR.in_blocks(end // 32 // 2 * 32 - 2_048)
+    assert end % blocks.block > 3_000  # the event lies behind the last whole block
+    short = Recording(tuple(c[:end] for c in RECORDING.channels), RECORDING.rate_hz)
+    assert len(find(short, DETECTOR)) == len(find(short, blocks)) + 1
+
+
+@pytest.mark.parametrize("detector", [DETECTOR, BLOCKS], ids=["windows of 32", "blocks"])
 @pytest.mark.parametrize("window", [1, 31, 700, 5000])
-def test_it_does_not_matter_how_the_channels_are_cut(window: int) -> None:
+def test_it_does_not_matter_how_the_channels_are_cut(window: int, detector: Detector) -> None:
     short = Recording(tuple(c[:30_000] for c in RECORDING.channels), RECORDING.rate_hz)
     query = xs.Query()
-    out = declare(sources(query, short, window), short.rate_hz, DETECTOR).collect()
+    out = declare(sources(query, short, window), short.rate_hz, detector).collect()
     rows = query.run()[out]
-    assert [row[0].start for row in rows] == [row[0].start for row in find(short, DETECTOR)]
+    assert [row[0].start for row in rows] == [row[0].start for row in find(short, detector)]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -159,11 +184,17 @@ def test_bad_input_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"window": 1}, {"block": 33}, {"low_hz": 5.0, "high_hz": 4.0}], ids=str
+    "wrong", [{"window": 1}, {"windows": 0}, {"low_hz": 5.0, "high_hz": 4.0}], ids=str
 )
 def test_a_detector_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(xs.InputError):
         Detector(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_block_holds_whole_windows() -> None:
+    assert Detector(window=64).in_blocks(4096).block == 4096
+    with pytest.raises(xs.InputError, match="whole windows of 32 samples: 33 does not"):
+        Detector().in_blocks(33)
 
 
 def test_a_band_without_bins_is_refused() -> None:

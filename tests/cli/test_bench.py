@@ -146,6 +146,7 @@ def test_a_wav_file_as_input(
         (("passchain", "--scheduler", "all"), "--scheduler all is for enginebench"),
         (("pipeline", "--seconds", "1e9"), "--seconds must be from 0.0001 to 60, not 1e+09"),
         (("detectaudio", "--window", "262144"), "--window is at most 60,000"),
+        (("detectaudio-blocks", "--window", "100"), "a block holds whole windows of 32 samples"),
         (("localise", "--window", "262144"), "--window is at most 53,"),
         (("netmon", "--samples", "1000000000"), "netmon keeps the receptions of a trial"),
         (("passchain", "--clock", "sun"), "--clock is wall or processor, not 'sun'"),

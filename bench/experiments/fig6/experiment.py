@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from time import perf_counter, process_time
 
 import numpy as np
 import numpy.typing as npt
-from detectaudio.detector import Detector
-from detectaudio.query import declare
+from detectaudio.detector import VARIANTS, Detector
+from detectaudio.query import SEGMENT, declare
 from detectaudio.recording import Recording, generate
 
 import xstream as xs
@@ -28,8 +29,7 @@ from xstream.query import SinkRef
 from xstream.testing import list_source
 
 Samples = npt.NDArray[np.float32]
-WINDOW = 4096
-SEGMENT_BYTES = WINDOW * 4
+SEGMENT_BYTES = SEGMENT * 4
 BATCHES_KB = (16, 64, 256, 1024, 4096)
 LARGEST_KB = BATCHES_KB[-1]
 #: The paper's words: "an order of magnitude better than naive copying", "up to four times higher than
@@ -39,16 +39,18 @@ PAPERS_SHARE = {
     "refcount-copy": " (paper about 0.25)",
     "refcount-realloc": "",
 }
+#: The managers that copy what has been gathered at every append.
+COPYING = ("copy-always", "refcount-copy")
 
 
-def query(recording: Recording, q: xs.Query) -> SinkRef:
+def query(recording: Recording, detector: Detector, q: xs.Query) -> SinkRef:
     """DETECTAUDIO over segments that lie in memory, each in a block of its own."""
     timebase = xs.Timebase(recording.rate_hz)
 
     def played(samples: Samples, manager: xs.MemoryManager) -> list[xs.SigSeg]:
         return [
-            xs.SigSeg(samples[at : at + WINDOW], at, timebase, manager)
-            for at in range(0, len(samples) - WINDOW + 1, WINDOW)
+            xs.SigSeg(samples[at : at + SEGMENT], at, timebase, manager)
+            for at in range(0, len(samples) - SEGMENT + 1, SEGMENT)
         ]
 
     channels = [
@@ -58,7 +60,7 @@ def query(recording: Recording, q: xs.Query) -> SinkRef:
         )
         for number, samples in enumerate(recording.channels)
     ]
-    return declare(channels, recording.rate_hz, Detector(block=WINDOW)).count()
+    return declare(channels, recording.rate_hz, detector).count()
 
 
 def recorded(seconds: float) -> Recording:
@@ -90,91 +92,133 @@ def quickest(contender: Callable[[], Trial], seconds: float) -> Trial:
 
 def measure(scale: Scale) -> Iterator[Row]:
     """Every manager at every batch, in turns."""
-    recording = recorded(88.0)
+    recording = recorded(88.0 if scale.full else 22.0)
     samples = sum(map(len, recording.channels))
     contenders = {}
     copied = {}
-    combinations = len(BATCHES_KB) * len(xs.MANAGER_NAMES)
+    combinations = len(VARIANTS) * len(BATCHES_KB) * len(xs.MANAGER_NAMES)
     scale.progress.begin(combinations, "preparation")
-    for kilobytes in BATCHES_KB:
-        for memory in xs.MANAGER_NAMES:
-            engine = Engine("df", memory, kilobytes * 1024 // SEGMENT_BYTES, scale.clock)
-            form = Form("detectaudio", lambda q, _: query(recording, q))
-            key = (kilobytes, memory)
-            # Copies are exact whatever the clock does: counted once, in the run that warms up.
-            q = xs.Query("detectaudio")
-            query(recording, q)
-            copied[key] = engine.run(q).memory.bytes_copied / samples
-            contenders[key] = contender_of(form, engine, scale.seconds, 1)
-            scale.progress.advance(note=memory)
+    for variant, kilobytes, memory in product(VARIANTS, BATCHES_KB, xs.MANAGER_NAMES):
+        engine = Engine("df", memory, kilobytes * 1024 // SEGMENT_BYTES, scale.clock)
+        declared = partial(query, recording, VARIANTS[variant])
+        form = Form(variant, lambda q, _, declared=declared: declared(q))  # type: ignore[misc]
+        key = (variant, kilobytes, memory)
+        # Copies are exact whatever the clock does: counted once, in the run that warms up.
+        q = xs.Query(variant)
+        declared(q)
+        copied[key] = engine.run(q).memory.bytes_copied / samples
+        contenders[key] = contender_of(form, engine, scale.seconds, 1)
+        scale.progress.advance(note=memory)
     scale.progress.begin(combinations * scale.trials, "trial")
     for trial in range(scale.trials):
         speed = memcpy_bytes_per_second(scale.clock)
-        for (kilobytes, memory), contender in contenders.items():
+        for key, contender in contenders.items():
+            variant, kilobytes, memory = key
             found = quickest(contender, 5 * scale.seconds)
-            scale.progress.advance(note=f"{memory}, {kilobytes} KB")
+            scale.progress.advance(note=f"{variant}, {memory}, {kilobytes} KB")
             yield {
-                "memory": memory, "scheduler": "df", "batch_kb": kilobytes, "window": WINDOW,
-                "trial": trial, "samples": found.samples,
-                "samples_per_second": found.samples_per_second,
-                "copied_bytes_a_sample": copied[kilobytes, memory],
-                "memcpy_bytes_per_second": speed,
+                "variant": variant, "memory": memory, "scheduler": "df", "batch_kb": kilobytes,
+                "segment": SEGMENT, "window": VARIANTS[variant].block, "trial": trial,
+                "samples": found.samples, "samples_per_second": found.samples_per_second,
+                "copied_bytes_a_sample": copied[key], "memcpy_bytes_per_second": speed,
             }  # fmt: skip
+
+
+class Managers:
+    """What the trials of one variant say of the four managers."""
+
+    def __init__(self, rows: Sequence[Row], variant: str) -> None:
+        mine = [row for row in rows if row["variant"] == variant]
+        self.variant = variant
+        self.speeds = summary(mine, ["memory", "batch_kb"])
+        # Ratios are those of the best trials: whatever else the machine does hits the means.
+        self.top = best(mine, ["memory", "batch_kb"])
+        self.memcpy = summary(mine, [], "memcpy_bytes_per_second")[()][0]
+        copied = summary(mine, ["memory", "batch_kb"], "copied_bytes_a_sample")
+        self.copied = {key: mean for key, (mean, _) in copied.items()}
+
+    @property
+    def lazy(self) -> float:
+        """Samples per second of refcount-lazy at the largest batch."""
+        return self.top["refcount-lazy", LARGEST_KB]
+
+    @property
+    def flatness(self) -> float:
+        """The same, as a share of its best batch."""
+        return self.lazy / max(self.top["refcount-lazy", kb] for kb in BATCHES_KB)
+
+    def share(self, memory: str) -> float:
+        """A manager's throughput there, as a share of refcount-lazy's."""
+        return self.top[memory, LARGEST_KB] / self.lazy
+
+    def of_memcpy(self, memory: str) -> float:
+        """Its throughput there, as a share of what it would be if its copies were one memcpy."""
+        copying_seconds = self.copied[memory, LARGEST_KB] / self.memcpy
+        return self.top[memory, LARGEST_KB] * (1 / self.lazy + copying_seconds)
+
+    def figures(self) -> list[Figure]:
+        """The ratios, with the paper's in their names."""
+        where = f"{self.variant}, {LARGEST_KB // 1024} MB a channel"
+        found = [Figure(f"{where}: refcount-lazy, of its best", self.flatness, "times", floor=0.9)]
+        for memory, paper in PAPERS_SHARE.items():
+            told = paper if self.variant == "DETECTAUDIO" else ""
+            name = f"{where}: {memory} over refcount-lazy{told}"
+            found.append(Figure(name, self.share(memory), "times"))
+        for memory in COPYING:
+            name = f"{where}: {memory}, of what memcpy allows"
+            found.append(Figure(name, self.of_memcpy(memory), "times"))
+        return found
+
+    def table(self) -> list[tuple[object, ...]]:
+        """Means by manager and batch."""
+        return [
+            (self.variant, m, kb, f"{self.speeds[m, kb][0] / 1e6:,.1f}",
+             f"{self.speeds[m, kb][1] / 1e6:,.1f}",
+             f"{self.speeds[m, kb][0] / self.speeds['refcount-lazy', kb][0]:.2f}",
+             f"{self.copied[m, kb]:,.1f}")
+            for m in xs.MANAGER_NAMES for kb in BATCHES_KB
+        ]  # fmt: skip
+
+    def falling(self) -> list[str]:
+        """The managers that lose more than a fifth from the smallest batch to the largest."""
+        return [
+            f"`{m}`" for m in COPYING if self.top[m, LARGEST_KB] < 0.8 * self.top[m, BATCHES_KB[0]]
+        ]
+
+    def flat(self) -> str:
+        """Whether refcount-lazy keeps its throughput, as a predicate."""
+        return "is flat" if self.flatness >= 0.9 else f"falls to {self.flatness:.2f} of its best"
 
 
 def find(rows: Sequence[Row]) -> Finding:
     """Is refcount-lazy flat, and do the others lose what their copies cost?"""
-    speeds = summary(rows, ["memory", "batch_kb"])
-    copied = summary(rows, ["memory", "batch_kb"], "copied_bytes_a_sample")
-    memcpy = summary(rows, [], "memcpy_bytes_per_second")[()][0]
-    # Ratios are those of the best trials: whatever else the machine does hits the means.
-    top = best(rows, ["memory", "batch_kb"])
-    peak = max(top["refcount-lazy", kb] for kb in BATCHES_KB)
-    lazy = top["refcount-lazy", LARGEST_KB]
-    figures = [
-        Figure(
-            f"refcount-lazy at {LARGEST_KB // 1024} MB a channel, of its best",
-            lazy / peak, "times", floor=0.9,
-        )
-    ]  # fmt: skip
-    for memory, share in PAPERS_SHARE.items():
-        reached = top[memory, LARGEST_KB]
-        figures.append(
-            Figure(f"{memory} over refcount-lazy there{share}", reached / lazy, "times")
-        )  # fmt: skip
-    told = []
-    for memory in ("copy-always", "refcount-copy"):
-        reached, bytes_ = top[memory, LARGEST_KB], copied[memory, LARGEST_KB][0]
-        # Without copies it would be as fast as refcount-lazy; the copies alone would take this.
-        bound = 1 / (1 / lazy + bytes_ / memcpy)
-        figures.append(Figure(f"{memory} there, of what memcpy allows", reached / bound, "times"))
-        told.append(f"`{memory}` copies {bytes_:,.0f} bytes for every sample")
-    table = [
-        (m, kb, f"{speeds[m, kb][0] / 1e6:,.1f}", f"{speeds[m, kb][1] / 1e6:,.1f}",
-         f"{speeds[m, kb][0] / speeds['refcount-lazy', kb][0]:.2f}", f"{copied[m, kb][0]:,.1f}")
-        for m in xs.MANAGER_NAMES for kb in BATCHES_KB
-    ]  # fmt: skip
-    columns = ("manager", "batch, KB", "Msamples/s", "± 95 %", "over refcount-lazy",
+    found = {variant: Managers(rows, variant) for variant in VARIANTS}
+    figures = [figure for each in found.values() for figure in each.figures()]
+    table = [row for each in found.values() for row in each.table()]
+    columns = ("variant", "manager", "batch, KB", "Msamples/s", "± 95 %", "over refcount-lazy",
                "bytes copied a sample")  # fmt: skip
-    realloc = copied["refcount-realloc", LARGEST_KB][0]
-    copying = ("copy-always", "refcount-copy")
-    falling = [f"`{m}`" for m in copying if top[m, LARGEST_KB] < 0.8 * top[m, BATCHES_KB[0]]]
-    flat = "is flat" if lazy / peak >= 0.9 else f"falls to {lazy / peak:.2f} of its best"
-    ahead = lazy / top["copy-always", LARGEST_KB]
-    behind = top["refcount-realloc", LARGEST_KB] / lazy
+    ours, blocks = found["DETECTAUDIO"], found["DETECTAUDIO-BLOCKS"]
+    falling = ours.falling()
+    copies = " and ".join(f"`{m}` copies {ours.copied[m, LARGEST_KB]:,.0f} bytes" for m in COPYING)
+    there = f"{LARGEST_KB // 1024} MB a channel"
     text = f"""
-`refcount-lazy` {flat} as batches grow; in the paper it is almost flat. Of the two managers that copy on every append
-{listed(falling) if falling else "none"} {"falls" if len(falling) == 1 else "fall"} with the size of the batch, since each append copies all that has been gathered. At {LARGEST_KB // 1024} MB a
-channel {" and ".join(told)}; memcpy does {memcpy / 1e9:.1f} GB/s here, and the figures above say how close
-to that bound they come.
+DETECTAUDIO passes windows of {VARIANTS["DETECTAUDIO"].block} samples between its operators, as in the paper; its channels arrive in segments of {SEGMENT:,}.
+`refcount-lazy` {ours.flat()} as batches grow; in the paper it is almost flat. Of the two managers that copy on every append
+{listed(falling) if falling else "none"} {"falls" if len(falling) == 1 else "fall"} with the size of the batch, since each append copies all that has been gathered. At {there}
+{copies} for every sample; memcpy does {ours.memcpy / 1e9:.1f} GB/s here, and the figures
+below say how close to that bound they come.
 
-There `refcount-lazy` is {ahead:,.1f} times as fast as `copy-always`; in the paper it was an order of magnitude ahead. The paper's
-application took 133 ns a sample (7.5 million samples/s) and ours takes {1e9 / lazy:,.1f} ns, so that a copy of the same size is another share of the work.
+There `refcount-lazy` is {1 / ours.share("copy-always"):,.1f} times as fast as `copy-always` and {1 / ours.share("refcount-copy"):,.1f} times as fast as `refcount-copy`; in the
+paper it was an order of magnitude and up to four times ahead. The ratio depends on what else a sample costs: the paper's
+application took 133 ns a sample (7.5 million samples/s), ours takes {1e9 / ours.lazy:,.1f} ns, and DETECTAUDIO-BLOCKS, which passes segments of {SEGMENT:,}
+samples between its operators, {1e9 / blocks.lazy:,.1f} ns. There the same copies weigh more: `refcount-lazy` {blocks.flat()}, and is
+{1 / blocks.share("copy-always"):,.1f} times as fast as `copy-always` and {1 / blocks.share("refcount-copy"):,.1f} times as fast as `refcount-copy`.
 
-`refcount-realloc` copies {realloc:,.1f} bytes a sample, for it grows blocks by half and calls realloc a few times a batch instead of once an
-append. Against `refcount-lazy` it is {change(behind)} there: it writes each sample that it gathers once more, into
-blocks that are fresh again after every batch, while `refcount-lazy` writes a pointer for {WINDOW:,} samples. Of locking, which the
-paper names as its other cost, there is none here but a count of who looks into a block: a run is one thread.
+`refcount-realloc` copies {ours.copied["refcount-realloc", LARGEST_KB]:,.1f} bytes a sample, for it grows blocks by half and calls realloc a few times a batch instead of once an
+append. Against `refcount-lazy` it is {change(ours.share("refcount-realloc"))} in DETECTAUDIO and {change(blocks.share("refcount-realloc"))} in DETECTAUDIO-BLOCKS:
+it writes each sample that it gathers once more, into blocks that are fresh again after every batch, while `refcount-lazy` writes a
+pointer for {SEGMENT:,} samples. Of locking, which the paper names as its other cost, there is none here but a count of who looks into a block:
+a run is one thread.
 """
     return Finding(figures, columns, table, text)
 
@@ -191,17 +235,20 @@ reference counting and an order of magnitude faster than naive copying.
 """,
     measure,
     (
-        Plot(
-            "DETECTAUDIO, depth-first",
-            "batch_kb",
-            "samples_per_second",
-            ("memory",),
-            "Msamples/s",
-            "batch a channel, KB",
-            {},
-            log_x=True,
-            log_y=True,
-            scale=1e-6,
+        *(
+            Plot(
+                f"{variant}, depth-first",
+                "batch_kb",
+                "samples_per_second",
+                ("memory",),
+                "Msamples/s",
+                "batch a channel, KB",
+                {"variant": variant},
+                log_x=True,
+                log_y=True,
+                scale=1e-6,
+            )
+            for variant in VARIANTS
         ),
         Plot(
             "Bytes copied for every sample",
@@ -210,7 +257,7 @@ reference counting and an order of magnitude faster than naive copying.
             ("memory",),
             "bytes",
             "batch a channel, KB",
-            {},
+            {"variant": "DETECTAUDIO"},
             log_x=True,
             log_y=True,
         ),

@@ -8,6 +8,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+from detectaudio.detector import VARIANTS
 from detectaudio.recording import Recording
 from detectaudio.recording import generate as audio_recording
 from leaks.pressure import generate as pressure_recording
@@ -21,8 +22,9 @@ from xstream.bench.wording import change, listed
 
 from .forms import DETECTAUDIO, PIPELINE, Declare
 
-#: In the paper: what sync and join leave of the throughput before them.
-PAPERS_SYNC, PAPERS_JOIN = 0.9, 0.2
+NAMES = xs.SCHEDULER_NAMES
+OTHERS = [name for name in NAMES if name != "df"]
+BLOCKS = "DETECTAUDIO-BLOCKS"
 
 
 def _form(name: str, declare: Declare, recording: Any) -> Form:
@@ -66,10 +68,10 @@ def measure(scale: Scale) -> Iterator[Row]:
             key = ("PIPELINE", "", model, scheduler)
             contenders[key] = contender_of(_form(model, declare, pressure), engine, scale.seconds)
             scale.progress.advance(note=f"PIPELINE, {model}")
-        for (model, behind), declare in DETECTAUDIO.items():
-            key = ("DETECTAUDIO", behind, model, scheduler)
+        for (variant, model, behind), declare in DETECTAUDIO.items():
+            key = (variant, behind, model, scheduler)
             contenders[key] = contender_of(_form(model, declare, audio), engine, scale.seconds)
-            scale.progress.advance(note=f"DETECTAUDIO, {model}")
+            scale.progress.advance(note=f"{variant}, {model}")
     scale.progress.begin(combinations * scale.trials, "trial")
     for trial in range(scale.trials):
         library = library_join_rows_per_second(audio, scale.clock)
@@ -84,85 +86,122 @@ def measure(scale: Scale) -> Iterator[Row]:
             }  # fmt: skip
 
 
+class Models:
+    """What the trials say of the data models, as ratios."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        by = ["application", "behind", "model", "scheduler"]
+        self.means = summary(rows, by)
+        self.speeds = {key: mean for key, (mean, _) in self.means.items()}
+        self.top = best(rows, by)
+        self.arrow = summary(rows, [], "arrow_join_samples_per_second")[()][0]
+
+    def gain(self, application: str, behind: str, to: str, of: str, among: Sequence[str]) -> float:
+        """Throughput of one model over another's, averaged over schedulers."""
+        return fmean(
+            self.speeds[application, behind, to, n] / self.speeds[application, behind, of, n]
+            for n in among
+        )
+
+    def kept(self, application: str, model: str, behind: str) -> float:
+        """What sync or join leaves of the throughput before it, averaged over schedulers."""
+        return fmean(
+            self.speeds[application, behind, model, n]
+            / self.speeds[application, "before", model, n]
+            for n in NAMES
+        )
+
+    def synced(self, application: str) -> float:
+        """What sync leaves under df, from the best trials."""
+        with_sync = self.top[application, "sync", "SEGS", "df"]
+        return with_sync / self.top[application, "before", "SEGS", "df"]
+
+    def joined(self, model: str) -> float:
+        """Samples per second of DETECTAUDIO with join under the best scheduler for it."""
+        return max(self.speeds["DETECTAUDIO", "join", model, n] for n in NAMES)
+
+    def figures(self) -> list[Figure]:
+        """The ratios of section IV.B, with the paper's in their names."""
+        stride = ("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES")
+        columns = ("PIPELINE", "", "WINDOWS", "WINDOWSTRIDE")
+        segs = ("before", "SEGS", "WINDOWS")
+        found = [
+            ("DETECTAUDIO with sync, of before it, df (paper 0.9)", self.synced("DETECTAUDIO"), 0.9),
+            (f"{BLOCKS} with sync, of before it, df", self.synced(BLOCKS), 0.9),
+            ("DETECTAUDIO with join, of before it, SAMPLES (paper 0.2)",
+             self.kept("DETECTAUDIO", "SAMPLES", "join"), None),
+            ("DETECTAUDIO with join, of before it, WINDOWS",
+             self.kept("DETECTAUDIO", "WINDOWS", "join"), None),
+            ("our join over Arrow's hash join, one thread", self.joined("SAMPLES") / self.arrow, None),
+            ("PIPELINE, WINDOWSTRIDE over SAMPLES, df (paper 1.4)", self.gain(*stride, ["df"]), None),
+            ("PIPELINE, WINDOWSTRIDE over SAMPLES, others (paper 3)", self.gain(*stride, OTHERS), None),
+            ("PIPELINE, WINDOWS over WINDOWSTRIDE (paper 1.7 to 2)", self.gain(*columns, NAMES), None),
+            ("PIPELINE, SEGS over WINDOWS (paper 1.6)",
+             self.gain("PIPELINE", "", "SEGS", "WINDOWS", NAMES), None),
+            ("DETECTAUDIO, WINDOWS over SAMPLES, before sync",
+             self.gain("DETECTAUDIO", "before", "WINDOWS", "SAMPLES", NAMES), None),
+            ("DETECTAUDIO, SEGS over WINDOWS, before sync (paper 1.8)",
+             self.gain("DETECTAUDIO", *segs, NAMES), None),
+            (f"{BLOCKS}, SEGS over WINDOWS, before sync", self.gain(BLOCKS, *segs, NAMES), None),
+        ]  # fmt: skip
+        return [Figure(name, value, "times", floor=floor) for name, value, floor in found]
+
+
 def find(rows: Sequence[Row]) -> Finding:
     """The ratios of section IV.B, beside the paper's."""
-    speeds = {
-        key: value[0]
-        for key, value in summary(rows, ["application", "behind", "model", "scheduler"]).items()
-    }
-    half = summary(rows, ["application", "behind", "model", "scheduler"])
-    arrow = summary(rows, [], "arrow_join_samples_per_second")[()][0]
-    names = xs.SCHEDULER_NAMES
-    others = [name for name in names if name != "df"]
-
-    def gain(application: str, behind: str, to: str, of: str, among: Sequence[str]) -> float:
-        return fmean(
-            speeds[application, behind, to, n] / speeds[application, behind, of, n] for n in among
-        )
-
-    def kept(model: str, behind: str) -> float:
-        return fmean(
-            speeds["DETECTAUDIO", behind, model, n] / speeds["DETECTAUDIO", "before", model, n]
-            for n in names
-        )
-
-    top = best(rows, ["application", "behind", "model", "scheduler"])
-    synced = top["DETECTAUDIO", "sync", "SEGS", "df"] / top["DETECTAUDIO", "before", "SEGS", "df"]
-    join = max(speeds["DETECTAUDIO", "join", "SAMPLES", n] for n in names)
-    figures = [
-        Figure("DETECTAUDIO with sync, of before it, df (paper 0.9)",
-               synced, "times", floor=0.9),
-        Figure(f"with join, of before it, SAMPLES (paper {PAPERS_JOIN})", kept("SAMPLES", "join"), "times"),
-        Figure("with join, of before it, WINDOWS", kept("WINDOWS", "join"), "times"),
-        Figure("our join over Arrow's hash join, one thread", join / arrow, "times"),
-        Figure("PIPELINE, WINDOWSTRIDE over SAMPLES, df (paper 1.4)",
-               gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", ["df"]), "times"),
-        Figure("PIPELINE, WINDOWSTRIDE over SAMPLES, others (paper 3)",
-               gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", others), "times"),
-        Figure("PIPELINE, WINDOWS over WINDOWSTRIDE (paper 1.7 to 2)",
-               gain("PIPELINE", "", "WINDOWS", "WINDOWSTRIDE", names), "times"),
-        Figure("PIPELINE, SEGS over WINDOWS (paper 1.6)",
-               gain("PIPELINE", "", "SEGS", "WINDOWS", names), "times"),
-        Figure("DETECTAUDIO, SEGS over WINDOWS, before sync (paper 1.8)",
-               gain("DETECTAUDIO", "before", "SEGS", "WINDOWS", names), "times"),
-    ]  # fmt: skip
+    found = Models(rows)
     table = [
-        (application, behind or "-", model, name, f"{mean / 1e6:,.2f}",
-         f"{half[application, behind, model, name][1] / 1e6:,.2f}")
-        for (application, behind, model, name), mean in speeds.items()
-    ]  # fmt: skip
+        (application, behind or "-", model, name, f"{mean / 1e6:,.2f}", f"{half / 1e6:,.2f}")
+        for (application, behind, model, name), (mean, half) in found.means.items()
+    ]
     columns = ("application", "behind the detector", "data", "scheduler", "Msamples/s", "± 95 %")
+    text = f"\n{_models_text(found)}\n\n{_join_text(found)}\n"
+    return Finding(found.figures(), columns, table, text)
+
+
+def _models_text(found: Models) -> str:
+    """What windows, columns and segments bring."""
     windowstride = {
-        "df": gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", ["df"]),
-        "the others": gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", others),
+        "df": found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", ["df"]),
+        "the others": found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", OTHERS),
     }
-    columns_gain = gain("PIPELINE", "", "WINDOWS", "WINDOWSTRIDE", names)
+    columns = found.gain("PIPELINE", "", "WINDOWS", "WINDOWSTRIDE", NAMES)
     segs = {
-        "PIPELINE": gain("PIPELINE", "", "SEGS", "WINDOWS", names),
-        "DETECTAUDIO": gain("DETECTAUDIO", "before", "SEGS", "WINDOWS", names),
+        name: found.gain(name, behind, "SEGS", "WINDOWS", NAMES)
+        for name, behind in (("PIPELINE", ""), ("DETECTAUDIO", "before"), (BLOCKS, "before"))
     }
-    joined = {
-        model: max(speeds["DETECTAUDIO", "join", model, n] for n in names)
-        for model in ("SAMPLES", "WINDOWS")
-    }
-    text = f"""
-{_steps(windowstride, columns_gain, segs)} The steps have other sizes than the paper's. Giving up one tuple a sample is
+    return f"""{_steps(windowstride, columns, segs)} The steps have other sizes than the paper's. Giving up one tuple a sample is
 {change(windowstride["df"])} under `df` and {change(windowstride["the others"])} under the others, where the paper has 1.4 and 3: our operators are
 compiled and vectorised, so that handing a tuple over is most of what a sample costs, and the paper's operators took hundreds of nanoseconds.
 
-Columns instead of rows are {change(columns_gain)}, where the paper has 1.7 to 2. Leaving timestamps out is {change(segs["PIPELINE"])} in PIPELINE and
+Columns instead of rows are {change(columns)}, where the paper has 1.7 to 2. Leaving timestamps out is {change(segs["PIPELINE"])} in PIPELINE and
 {change(segs["DETECTAUDIO"])} in DETECTAUDIO, where the paper has 1.6 and 1.8. The paper explains its gains by the exhaustion of an L2 cache of
-1 MB, and a window of 8,192 rows, 128 KB, is far from exhausting today's. What remains is the copying between orders,
-and the vector instructions that rows prevent in DETECTAUDIO's cheaper operators.
+1 MB, and a window of 8,192 rows, 128 KB, is far from exhausting today's. What remains is the copying between orders. In DETECTAUDIO a window of
+{VARIANTS["DETECTAUDIO"].block} samples costs the same call of the Fourier transform whether its samples come as rows or as a column; {BLOCKS} transforms
+{VARIANTS[BLOCKS].windows} windows in one call, and there leaving timestamps out is {change(segs[BLOCKS])}, for the vector instructions that rows
+prevent in its cheaper operators."""
 
-`sync` leaves {synced:.2f} of the throughput, the hash join {kept("SAMPLES", "join"):.2f} of that of single samples, and {kept("WINDOWS", "join"):.3f} of that of windows, since it takes
-samples one by one whatever they came in. The join takes {join / 1e6:,.1f} million samples/s of four channels, {join / arrow:.1f} times what
+
+def _join_text(found: Models) -> str:
+    """What sync and join cost, and where depth-first loses."""
+    speeds, join = found.speeds, found.joined("SAMPLES")
+    lost = (
+        speeds["DETECTAUDIO", "join", "WINDOWS", "df"]
+        / speeds["DETECTAUDIO", "join", "WINDOWS", "fifo"]
+    )
+    single = (
+        speeds["DETECTAUDIO", "join", "SAMPLES", "df"]
+        / speeds["DETECTAUDIO", "join", "SAMPLES", "fifo"]
+    )
+    return f"""`sync` leaves {found.synced("DETECTAUDIO"):.2f} of the throughput under `df`, the hash join {found.kept("DETECTAUDIO", "SAMPLES", "join"):.2f} of that of single samples, and {found.kept("DETECTAUDIO", "WINDOWS", "join"):.3f} of that of windows,
+since it takes samples one by one whatever they came in. The join takes {join / 1e6:,.1f} million samples/s of four channels, {join / found.arrow:.1f} times what
 Arrow's hash join does with the same rows in one thread, building its tables included. It forgets a pair as soon as it has met, so its tables
-stay small, which the paper's did not. Over windows it takes {joined["WINDOWS"] / 1e6:,.1f} million samples/s, {joined["WINDOWS"] / joined["SAMPLES"]:.2f} times as many as over single
-samples: a burst is 64 windows, and 262,144 rows of one channel are in a table before the next channel has its turn. The difference to `sync`
-is in the number of comparisons, one a sample against one a range.
-"""
-    return Finding(figures, columns, table, text)
+stay small, which the paper's did not. Over windows it takes {found.joined("WINDOWS") / 1e6:,.1f} million samples/s, {found.joined("WINDOWS") / join:.2f} times as many as over single
+samples. The difference to `sync` is in the number of comparisons, one a sample against one a range.
+
+With join over windows `df` is {change(lost)} against `fifo`; over single samples it is {change(single)}. Unpacked windows
+are the paper's heavy hitter: 64 windows of a burst become 262,144 rows, and `df` puts all rows of one channel into a table before the next channel has
+its turn, where `fifo` serves the channels evenly. The experiment `heavyhitter` varies the burst and measures the memory."""
 
 
 def _steps(windowstride: dict[str, float], columns: float, segs: dict[str, float]) -> str:
@@ -200,9 +239,15 @@ it, a symmetric hash join on timestamps 0.2.
     measure,
     (
         _plot("PIPELINE", application="PIPELINE"),
-        _plot("DETECTAUDIO, before sync", application="DETECTAUDIO", behind="before"),
-        _plot("DETECTAUDIO, with sync", application="DETECTAUDIO", behind="sync"),
-        _plot("DETECTAUDIO, with join", application="DETECTAUDIO", behind="join"),
+        *(
+            _plot(f"{variant}, {what}", application=variant, behind=behind)
+            for variant in VARIANTS
+            for behind, what in (
+                ("before", "before sync"),
+                ("sync", "with sync"),
+                ("join", "with join"),
+            )
+        ),
     ),
     find,
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from detectaudio.detector import Detector
-from detectaudio.query import detections
+from detectaudio.detector import VARIANTS, Detector
+from detectaudio.query import SEGMENT, detections
 from detectaudio.recording import Recording
 from leaks.detector import LeakDetector
 from leaks.pressure import Pressure
@@ -19,7 +19,6 @@ import xstream as xs
 from . import audio_kernels as audio
 from . import pipeline_kernels as pipe
 
-WINDOW = 4096
 Declare = Callable[[xs.Query, Any, int], xs.Stream]
 
 
@@ -54,7 +53,7 @@ def pipeline_samples(q: xs.Query, pressure: Pressure, repeat: int) -> xs.Stream:
 
 def _pipeline_rows(q: xs.Query, pressure: Pressure, repeat: int, haar: xs.Kernel) -> xs.Stream:
     how = LeakDetector()
-    source = xs.io.array(rows_of(pressure.samples, pipe.ROW), pressure.rate_hz, WINDOW, repeat)
+    source = xs.io.array(rows_of(pressure.samples, pipe.ROW), pressure.rate_hz, SEGMENT, repeat)
     details = q.source(source).rewindow(how.window, gap=-how.overlap).map(haar)
     first = details.iterate(pipe.trimpeak_rows, False)
     second = first.select("segment").iterate(pipe.trimpeak_rows, True)
@@ -78,7 +77,7 @@ def pipeline_windows(q: xs.Query, pressure: Pressure, repeat: int) -> xs.Stream:
 
 def pipeline_segs(q: xs.Query, pressure: Pressure, repeat: int) -> xs.Stream:
     """PIPELINE as it is."""
-    return leaks(q.source(xs.io.array(pressure.samples, pressure.rate_hz, WINDOW, repeat)))
+    return leaks(q.source(xs.io.array(pressure.samples, pressure.rate_hz, SEGMENT, repeat)))
 
 
 # -- DETECTAUDIO -----------------------------------------------------------------------------
@@ -91,8 +90,10 @@ def _cfar(scores: xs.Stream, how: Detector) -> xs.Stream:
     )  # fmt: skip
 
 
-def _samples(q: xs.Query, recording: Recording, repeat: int) -> tuple[xs.Stream, list[xs.Stream]]:
-    how = Detector()
+Detected = tuple[xs.Stream, list[xs.Stream]]
+
+
+def _samples(q: xs.Query, recording: Recording, repeat: int, how: Detector) -> Detected:
     channels = [q.source(xs.io.samples(channel, repeat=repeat)) for channel in recording.channels]
     scores = (
         channels[0]
@@ -103,15 +104,14 @@ def _samples(q: xs.Query, recording: Recording, repeat: int) -> tuple[xs.Stream,
     return _cfar(scores, how), channels
 
 
-def _rows(q: xs.Query, recording: Recording, repeat: int) -> tuple[xs.Stream, list[xs.Stream]]:
-    how = Detector()
+def _rows(q: xs.Query, recording: Recording, repeat: int, how: Detector) -> Detected:
     channels = [
-        q.source(xs.io.array(rows_of(channel, audio.ROW), recording.rate_hz, WINDOW, repeat))
+        q.source(xs.io.array(rows_of(channel, audio.ROW), recording.rate_hz, SEGMENT, repeat))
         for channel in recording.channels
     ]
     scores = (
         channels[0]
-        .rewindow(WINDOW)
+        .rewindow(how.block)
         .map(audio.hann_rows, np.hanning(how.window).astype(np.float32))
         .map(audio.fft_rows)
         .map(audio.score_rows, how.weights(recording.rate_hz))
@@ -119,12 +119,12 @@ def _rows(q: xs.Query, recording: Recording, repeat: int) -> tuple[xs.Stream, li
     return _cfar(scores, how), channels
 
 
-def _segs(q: xs.Query, recording: Recording, repeat: int) -> tuple[xs.Stream, list[xs.Stream]]:
+def _segs(q: xs.Query, recording: Recording, repeat: int, how: Detector) -> Detected:
     channels = [
-        q.source(xs.io.array(channel, recording.rate_hz, WINDOW, repeat))
+        q.source(xs.io.array(channel, recording.rate_hz, SEGMENT, repeat))
         for channel in recording.channels
     ]
-    return detections(channels[0], recording.rate_hz, Detector(block=WINDOW)), channels
+    return detections(channels[0], recording.rate_hz, how), channels
 
 
 def _joined(ranges: xs.Stream, samples: Sequence[xs.Stream]) -> xs.Stream:
@@ -136,13 +136,14 @@ def _joined(ranges: xs.Stream, samples: Sequence[xs.Stream]) -> xs.Stream:
     return events.merge(row.map(audio.row_event)).iterate(audio.rows_in_ranges)
 
 
-def detectaudio(model: str, behind: str) -> Declare:
+def detectaudio(variant: str, model: str, behind: str) -> Declare:
     """DETECTAUDIO with `model` as its data, and `behind` the detector: before, sync or join."""
+    how = VARIANTS[variant]
     detect = {"SAMPLES": _samples, "WINDOWS": _rows, "SEGS": _segs}[model]
     unpack = {"WINDOWS": audio.samples_of_rows, "SEGS": audio.samples_of_segment}
 
     def declare(q: xs.Query, recording: Recording, repeat: int) -> xs.Stream:
-        ranges, channels = detect(q, recording, repeat)
+        ranges, channels = detect(q, recording, repeat, how)
         if behind == "sync":
             return ranges.sync(*channels)
         if behind == "join":
@@ -162,9 +163,13 @@ PIPELINE: dict[str, Declare] = {
     "WINDOWS": pipeline_windows,
     "SEGS": pipeline_segs,
 }
-DETECTAUDIO: dict[tuple[str, str], Declare] = {
-    (model, behind): detectaudio(model, behind)
+#: By variant, data model and what is behind the detector.
+DETECTAUDIO: dict[tuple[str, str, str], Declare] = {
+    (variant, model, behind): detectaudio(variant, model, behind)
+    for variant in VARIANTS
     for behind in ("before", "sync", "join")
     for model in ("SAMPLES", "WINDOWS", "SEGS")
-    if (model, behind) != ("SAMPLES", "sync")  # sync is about ranges of segments
+    # sync is about ranges of segments; one tuple per sample has no blocks
+    if (model, behind) != ("SAMPLES", "sync")
+    and (variant, model) != ("DETECTAUDIO-BLOCKS", "SAMPLES")
 }
