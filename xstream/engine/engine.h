@@ -39,6 +39,20 @@ typedef struct {
     xs_edge *edge;
 } xs_out;
 
+/* Delays, counted in 32 buckets for each power of two. */
+enum { DELAY_BUCKETS = 60 * 32 };
+typedef struct {
+    int64_t count, worst_ns;
+    int64_t bucket[DELAY_BUCKETS];
+} xs_delays;
+
+/* What a source measures of tuples that arrive at times of their own. */
+typedef struct {
+    xs_delays lateness, latency;
+    int64_t *under_way; /* when tuples arrived whose results are not complete */
+    int64_t length, capacity;
+} xs_arrivals;
+
 /* The first cache line is all that a hop touches. */
 struct xs_op {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* see op_new */
@@ -59,6 +73,8 @@ struct xs_op {
     xs_shape *in_shape;
     xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
     xs_cost *cost;     /* in profiled runs */
+    xs_arrivals *arrivals; /* of a source whose tuples arrive at times of their own */
+    bool driven; /* a source that another one asks for its tuples, and that no scheduler admits */
 };
 
 struct xs_plan {
@@ -90,6 +106,7 @@ struct xs_plan {
     int32_t sources;
     int32_t finished; /* how many of them have been told the end */
     bool admitting, sources_ended, waiting;
+    bool live;        /* some source measures arrivals */
     bool patient;     /* sources wait for other threads: naps may grow */
     int64_t nap_ns;
     bool cut_short;         /* a burst: which source's, how much of it there was, what the others said */
@@ -150,6 +167,13 @@ static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
     for (; segments; segments &= segments - 1) xs_seg_drop(tuple[__builtin_ctzll(segments)].seg);
 }
+
+/* arrivals.c */
+bool arrivals_measure(xs_op *op); /* from now on; false without memory */
+/* A tuple that arrived at a time of engine_now_ns, or was due then, is about to be emitted. */
+void arrivals_note(xs_op *op, int64_t arrived_ns);
+/* Everything that was let in has been processed. */
+void arrivals_settle(xs_plan *plan);
 
 /* cost.c: what happens between the two is put down to an operator, less what it calls itself */
 typedef struct {

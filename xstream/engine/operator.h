@@ -32,6 +32,11 @@ typedef struct {
     int64_t queue_peak, queue_peak_bytes;
 } xs_op_stats;
 
+/* Delays that were measured: how many, and how long they were. Quantiles are exact to three per cent. */
+typedef struct {
+    int64_t count, p50_ns, p99_ns, worst_ns;
+} xs_delay_stats;
+
 /* What an operator made its memory manager do, in a profiled run. What handing a tuple over costs is
  * put down to the operator that gets it. */
 typedef struct {

@@ -24,6 +24,8 @@ void xs_plan_free(xs_plan *plan)
         free(op->in);
         free(op->in_shape);
         free(op->cost);
+        if (op->arrivals) free(op->arrivals->under_way);
+        free(op->arrivals);
         free(op);
     }
     if (plan->failed_op) tuple_drop(plan->failed_tuple, plan->failed_segments);

@@ -23,6 +23,9 @@ typedef struct {
 } xs_failure;
 void xs_plan_failure(xs_plan *plan, xs_failure *out);
 void xs_op_stats_read(xs_op *op, xs_op_stats *out);
+/* Of a source whose tuples arrive at times of their own: how late they were let in, and how long after
+ * their arrival everything that they cause had been processed. Counts of 0 for any other operator. */
+void xs_op_delays_read(xs_op *op, xs_delay_stats *lateness, xs_delay_stats *latency);
 int64_t xs_plan_queue_bytes_peak(xs_plan *plan);
 
 #endif

@@ -73,6 +73,11 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     for (int32_t i = 0; i < plan->ops; i++) {
         xs_op *op = plan->op[i];
         if (!op->table->produce) continue;
+        if (op->driven) { /* whoever asks for its tuples takes them at once */
+            for (int32_t port = 0; port < op->outs; port++)
+                for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = true;
+            continue;
+        }
         plan->source[plan->sources++] = op;
         /* Without rate control whatever has arrived waits in the queues. */
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)

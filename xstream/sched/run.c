@@ -129,6 +129,7 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
         status = drain(plan);
         if (status == XS_FAILED) return status;
         if (status == XS_OK) continue; /* not empty yet, and time to look up */
+        if (plan->live) arrivals_settle(plan);
         plan->admitting = true;
         if (plan->sources_ended) {
             if (plan->finished == plan->ops) return XS_END;

@@ -114,6 +114,24 @@ xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity)
     return block;
 }
 
+xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
+                        void (*release)(void *owner), void *owner)
+{
+    if (!book_bytes(manager, booked)) return NULL;
+    xs_block *block = malloc(sizeof *block);
+    if (!block) {
+        count_add(&manager->live_bytes, -booked);
+        return NULL;
+    }
+    /* No segment ends at `used`: nobody extends a block that is not ours. */
+    *block = (xs_block){.manager = manager, .data = (char *)data, .capacity = booked, .used = -1,
+                        .release = release, .owner = owner};
+    count_add(&block->refs, 1);
+    count_add(&manager->refs, 1);
+    count_add(&manager->live_blocks, 1);
+    return block;
+}
+
 bool block_grow(xs_block *block, int64_t capacity)
 {
     xs_manager *manager = block->manager;
@@ -139,7 +157,8 @@ void block_drop(xs_block *block)
     xs_manager *manager = block->manager;
     count_add(&manager->live_bytes, -block->capacity);
     count_add(&manager->live_blocks, -1);
-    if (data_apart(manager)) free(block->data);
+    if (block->release) block->release(block->owner);
+    else if (data_apart(manager)) free(block->data);
     free(block);
     xs_manager_drop(manager);
 }

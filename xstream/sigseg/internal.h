@@ -77,6 +77,8 @@ struct xs_block {
     char *data;
     int64_t capacity; /* bytes */
     int64_t used;     /* bytes that some segment shows; whoever ends here may extend */
+    void (*release)(void *owner); /* memory of somebody else, only ever read; NULL: the block's own */
+    void *owner;
 };
 #define MOVING (-1)
 
@@ -135,6 +137,9 @@ static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->it
 
 /* block.c */
 xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity);
+/* Over the memory of somebody else, which is released when the last segment of it has gone. */
+xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
+                        void (*release)(void *owner), void *owner);
 bool block_grow(xs_block *block, int64_t capacity); /* only while MOVING */
 void block_drop(xs_block *block);
 char *block_pin(xs_block *block); /* waits out a move */

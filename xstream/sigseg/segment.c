@@ -30,11 +30,20 @@ xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t it
     return seg;
 }
 
+xs_seg *xs_seg_foreign(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
+                       const void *data, int64_t booked, void (*release)(void *owner), void *owner)
+{
+    xs_block *block = width ? block_foreign(manager, data, booked, release, owner) : NULL;
+    if (!block) release(owner);
+    return !width || block ? seg_of_block(manager, start, width, itemsize, block, 0) : NULL;
+}
+
 void *xs_seg_own_data(xs_seg *seg) { return seg->block ? seg->block->data + seg->offset : NULL; }
 
 int xs_seg_is_own(const xs_seg *seg)
 {
-    return count_is_one(&seg->refs) && seg->block && count_is_one(&seg->block->refs);
+    return count_is_one(&seg->refs) && seg->block && !seg->block->release &&
+           count_is_one(&seg->block->refs);
 }
 
 int64_t xs_seg_start(const xs_seg *seg) { return seg->start; }

@@ -43,6 +43,12 @@ void xs_manager_spent(xs_manager *manager, xs_spent *out);
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize);
 void *xs_seg_own_data(xs_seg *seg);
 
+/* A segment over memory that belongs to somebody else and is only read. `release(owner)` is called
+ * once, by whichever thread drops the last segment of it, and at once where NULL is returned. `booked`
+ * bytes count as the manager's (0 for a mapped file). */
+xs_seg *xs_seg_foreign(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
+                       const void *data, int64_t booked, void (*release)(void *owner), void *owner);
+
 int64_t xs_seg_start(const xs_seg *seg);
 int64_t xs_seg_width(const xs_seg *seg);
 int64_t xs_seg_pieces(const xs_seg *seg); /* ranges that its samples lie in */

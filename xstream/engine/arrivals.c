@@ -1,0 +1,83 @@
+/* Tuples that arrive at times of their own: how late they are let in, and how long their results take. */
+#include "engine.h"
+
+static int32_t bucket_of(int64_t ns)
+{
+    if (ns < 32) return (int32_t)ns;
+    int32_t power = 63 - __builtin_clzll((uint64_t)ns);
+    return (power - 4) * 32 + (int32_t)(ns >> (power - 5) & 31);
+}
+
+/* The largest delay of a bucket. */
+static int64_t bucket_end(int32_t bucket)
+{
+    if (bucket < 32) return bucket;
+    int32_t power = bucket / 32 + 4;
+    return ((int64_t)(32 + bucket % 32 + 1) << (power - 5)) - 1;
+}
+
+static void delays_add(xs_delays *delays, int64_t ns)
+{
+    if (ns < 0) ns = 0;
+    delays->count++;
+    delays->bucket[bucket_of(ns)]++;
+    if (ns > delays->worst_ns) delays->worst_ns = ns;
+}
+
+static int64_t quantile(const xs_delays *delays, double share)
+{
+    int64_t left = (int64_t)(share * (double)delays->count);
+    for (int32_t i = 0; i < DELAY_BUCKETS; i++) {
+        left -= delays->bucket[i];
+        if (left < 0) return bucket_end(i) < delays->worst_ns ? bucket_end(i) : delays->worst_ns;
+    }
+    return delays->worst_ns;
+}
+
+bool arrivals_measure(xs_op *op)
+{
+    if (!op->arrivals) op->arrivals = calloc(1, sizeof *op->arrivals);
+    if (op->arrivals) op->plan->live = true;
+    return op->arrivals != NULL;
+}
+
+void arrivals_note(xs_op *op, int64_t arrived_ns)
+{
+    xs_arrivals *arrivals = op->arrivals;
+    delays_add(&arrivals->lateness, engine_now_ns() - arrived_ns);
+    if (arrivals->length == arrivals->capacity) {
+        int64_t capacity = arrivals->capacity ? 2 * arrivals->capacity : 64;
+        int64_t *under_way = realloc(arrivals->under_way, (size_t)capacity * sizeof *under_way);
+        if (!under_way) return; /* one latency less is known */
+        arrivals->under_way = under_way;
+        arrivals->capacity = capacity;
+    }
+    arrivals->under_way[arrivals->length++] = arrived_ns;
+}
+
+void arrivals_settle(xs_plan *plan)
+{
+    int64_t now = 0;
+    for (int32_t i = 0; i < plan->sources; i++) {
+        xs_arrivals *arrivals = plan->source[i]->arrivals;
+        if (!arrivals || !arrivals->length) continue;
+        if (!now) now = engine_now_ns();
+        for (int64_t j = 0; j < arrivals->length; j++)
+            delays_add(&arrivals->latency, now - arrivals->under_way[j]);
+        arrivals->length = 0;
+    }
+}
+
+static void delays_read(const xs_delays *delays, xs_delay_stats *out)
+{
+    *out = (xs_delay_stats){delays->count, quantile(delays, 0.5), quantile(delays, 0.99),
+                            delays->worst_ns};
+}
+
+void xs_op_delays_read(xs_op *op, xs_delay_stats *lateness, xs_delay_stats *latency)
+{
+    *lateness = *latency = (xs_delay_stats){0};
+    if (!op->arrivals) return;
+    delays_read(&op->arrivals->lateness, lateness);
+    delays_read(&op->arrivals->latency, latency);
+}
