@@ -77,8 +77,11 @@ def test_the_package_is_typed() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_examples_in_docstrings_run(name: str) -> None:
+def test_examples_in_docstrings_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = importlib.import_module(name)
+    monkeypatch.chdir(tmp_path)  # some write files
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert result.failed == 0
 

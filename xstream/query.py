@@ -11,7 +11,7 @@ from xstream.engine.schema import SchemaLike, schema, shortened
 from xstream.errors import GraphError
 from xstream.graph import Graph, Node, SinkRef, check_operator
 from xstream.ops.basic import Feedback
-from xstream.run import InitialState, Run
+from xstream.run import InitialState, Positions, Run
 from xstream.sched import scheduler as scheduler_named
 from xstream.sigseg import MemoryManager, memory_manager
 from xstream.stream import Stream
@@ -34,10 +34,29 @@ class Query(Graph):
 
     def source(self, operator: Operator, name: str | None = None) -> Stream:
         """A stream from a source, such as those in `xs.io`."""
+        streams = self.sources(operator, name)
+        if len(streams) > 1:
+            raise GraphError(
+                f"{operator.label} has {len(streams)} streams: use query.sources, which returns all"
+            )
+        return streams[0]
+
+    def sources(self, operator: Operator, name: str | None = None) -> tuple[Stream, ...]:
+        """All streams from a source, such as those of the channels of a file.
+
+        >>> import numpy as np, xstream as xs
+        >>> np.save("two.npy", np.arange(8, dtype=np.int16).reshape(4, 2))
+        >>> q = xs.Query()
+        >>> left, right = q.sources(xs.io.npy("two.npy", layout="streams"))
+        >>> a, b = left.collect(), right.collect()
+        >>> run = q.run()
+        >>> np.asarray(run[a][0]).tolist(), np.asarray(run[b][0]).tolist()
+        ([0, 2, 4, 6], [1, 3, 5, 7])
+        """
         check_operator(operator)
         if operator.ports:
             raise GraphError(f"{operator.label} is not a source: it has input ports")
-        return self.add(operator, (), name)[0]
+        return self.add(operator, (), name)
 
     def feedback(self, like: SchemaLike, name: str | None = None) -> Stream:
         """A stream whose origin is declared later, with `connect`: how a cycle is written."""
@@ -74,6 +93,7 @@ class Query(Graph):
         profile: bool = False,
         state: InitialState | None = None,
         debug: bool | None = None,
+        positions: Positions | None = None,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -87,13 +107,14 @@ class Query(Graph):
         `debug`, kernels and the helpers that they call are compiled with checks: an index out of
         bounds or a division by zero is an OperatorError that names operator, tuple and index; the
         run takes longer, and its results are the same. None: as the environment variable
-        XSTREAM_DEBUG says (1: on).
+        XSTREAM_DEBUG says (1: on). `positions` is where files are read and written from, instead
+        of their beginning: what `run.positions()` of an earlier run said.
         """
         self.validate()
         _check_options(tuple_burst, progress, stop, state)
         manager = memory if isinstance(memory, MemoryManager) else memory_manager(memory)
         scheduled = scheduler_named(scheduler, slice_us)
-        run = Run(self, scheduled, manager, tuple_burst, profile, state, debug)
+        run = Run(self, scheduled, manager, tuple_burst, profile, state, debug, positions)
         run.execute(progress=progress, stop=stop)
         return run
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
 from xstream.engine._python import take_error
+from xstream.engine.attachment import Outcome, Position, Resumable
 from xstream.engine.native import NativePlan, describe_tuple, read_slots
 from xstream.engine.schema import Schema
-from xstream.errors import GraphError, OperatorError, SegmentMemoryError
+from xstream.errors import GraphError, InputError, OperatorError, SegmentMemoryError
 from xstream.graph import Graph, Node, SinkRef
 from xstream.kernels.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
@@ -26,7 +27,16 @@ from xstream.sched import Scheduler
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
 from xstream.stream import Stream
 
-__all__ = ["Counted", "InitialState", "KernelState", "OperatorCost", "OperatorStats", "Run"]
+__all__ = [
+    "Counted",
+    "Delays",
+    "InitialState",
+    "KernelState",
+    "OperatorCost",
+    "OperatorStats",
+    "Positions",
+    "Run",
+]
 
 #: The arrays that a kernel keeps between calls, by name.
 KernelState = Mapping[str, NDArray[Any]]
@@ -47,6 +57,9 @@ class NodeHandle(Protocol):
 #: What kernels begin with, by the names of operators or by the streams that come from them.
 InitialState = Mapping[str, KernelState] | Mapping[Stream, KernelState]
 
+#: Where sources and sinks begin, by the names of operators.
+Positions = Mapping[str, Position]
+
 #: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
 LOOK_UP_NS = 50_000_000
 #: How long what is under way may take after a stop: a cycle might go round for ever.
@@ -56,10 +69,22 @@ LINE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class Delays:
+    """How long tuples took: the median, the 99th percentile (both to three per cent), the worst."""
+
+    count: int
+    p50_ns: int
+    p99_ns: int
+    worst_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorStats:
     """What one operator did in a run.
 
-    `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples.
+    `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples. A
+    source whose tuples arrive at times of their own has two more: `lateness` is how long after
+    their time tuples were let in, `latency` how long after it the sinks had all their results.
     """
 
     tuples: int
@@ -68,6 +93,8 @@ class OperatorStats:
     busy_ns: int
     queue_peak: int
     queue_peak_bytes: int
+    lateness: Delays | None = None
+    latency: Delays | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +137,7 @@ class Run:
         profile: bool = False,
         state: InitialState | None = None,
         debug: bool | None = None,
+        positions: Positions | None = None,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -125,6 +153,7 @@ class Run:
         self._plan = NativePlan(manager, debug)
         self._ops = self._build()
         self._restore(state or {})
+        self._resume(positions or {})
         #: How long the core runs at a stretch before `progress` is told.
         self.look_up_ns = LOOK_UP_NS
         if profile and lib.xs_plan_profile(self._plan.handle):
@@ -156,6 +185,23 @@ class Run:
             operator, inputs = self._kernel(node)
             operator.write_state(self._ops[node.id], inputs, arrays)
 
+    def _resume(self, positions: Positions) -> None:
+        """Sources and sinks begin where an earlier run was."""
+        for name, position in positions.items():
+            attachment = self._plan.attachment(self._ops[self._node(name).id])
+            if not isinstance(attachment, Resumable):
+                raise GraphError(f"{name} has no position to begin at")
+            attachment.restore(position)
+
+    def positions(self) -> dict[str, Position]:
+        """Where the sources and sinks are that can begin there, by the names of operators.
+
+        `query.run(positions=...)` goes on from it. Everything that a sink's position covers is on
+        the disk.
+        """
+        attached = ((node.name, self._plan.attachment(self._ops[node.id])) for node in self._nodes)
+        return {name: what.position() for name, what in attached if isinstance(what, Resumable)}
+
     def _node(self, which: str | NodeHandle) -> Node:
         """The operator of a name, or the one that a stream comes from."""
         if not isinstance(which, str):
@@ -181,14 +227,21 @@ class Run:
         """Run until the sources end, somebody stops it, or an operator fails."""
         line = _ProgressLine() if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
-        self._phase, ended = "running", "failed"
+        ended: Outcome = "failed"
+        self._phase = "running"
         try:
             with _interrupts_stop(self._interrupt):
+                self._plan.begin()
                 if self._execute(report, stop) == lib.XS_FAILED:
                     self._raise_failure()
-            ended = "stopped" if self.stopped else "done"
+                ended = "stopped" if self.stopped else "done"
+                if errors := self._plan.end(ended):
+                    ended = "failed"
+                    self._raise_at_end(*errors[0])
         finally:
             self._phase = ended
+            if ended == "failed":
+                self._plan.end(ended)
             if line is not None:
                 line.close(self)
 
@@ -229,7 +282,10 @@ class Run:
         lib.xs_plan_failure(self._plan.handle, failure)
         node = next(node for node in self._nodes if self._ops[node.id] == failure.op)
         message = ffi.string(failure.message).decode(errors="replace")
+        attachment = self._plan.attachment(self._ops[node.id])
         cause = take_error(self._ops[node.id])
+        if cause is None and attachment is not None:
+            cause = attachment.error
         if isinstance(cause, KeyboardInterrupt):  # Ctrl-C reached a Python operator
             self._interrupt()
             return
@@ -244,11 +300,22 @@ class Run:
             where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
         if cause is None and isinstance(node.operator, KernelApply):
             cause = raised_by(self._ops[node.id])
+        if isinstance(cause, InputError):  # says itself what is wrong and where
+            raise InputError(f"{where}: {cause}") from cause
         if cause is not None:
             message = f"{type(cause).__name__}: {cause}"
         if cause is None and failure.out_of_memory:
             raise self.manager.out_of_memory(f"{where}: a result")
         raise OperatorError(f"{where}: {message}") from cause
+
+    def _raise_at_end(self, op: Any, error: BaseException) -> None:
+        """What is attached to an operator failed when the run was over."""
+        if not isinstance(error, Exception):
+            raise error
+        name = next(node.name for node in self._nodes if self._ops[node.id] == op)
+        if isinstance(error, InputError):
+            raise InputError(f"{name}: {error}") from error
+        raise OperatorError(f"{name}: {type(error).__name__}: {error}") from error
 
     # -- results -----------------------------------------------------------------------------
 
@@ -295,8 +362,17 @@ class Run:
         lib.xs_op_stats_read(self._ops[node.id], native)
         return OperatorStats(
             native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
-            native.queue_peak_bytes,
+            native.queue_peak_bytes, *self._delays(self._ops[node.id]),
         )  # fmt: skip
+
+    def _delays(self, op: Any) -> tuple[Delays | None, Delays | None]:
+        lateness, latency = ffi.new("xs_delay_stats *"), ffi.new("xs_delay_stats *")
+        lib.xs_op_delays_read(op, lateness, latency)
+        late, whole = (
+            Delays(each.count, each.p50_ns, each.p99_ns, each.worst_ns) if each.count else None
+            for each in (lateness, latency)
+        )
+        return late, whole
 
     @property
     def stats(self) -> dict[str, OperatorStats]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from xstream._native import ffi, lib
+from xstream.engine.attachment import Attachment, Outcome
 from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import InputError, SegmentMemoryError
 from xstream.sigseg import MemoryManager, SigSeg
@@ -33,10 +34,35 @@ class NativePlan:
         self.debug = debug_asked() if debug is None else debug
         self.handle = ffi.gc(_checked(lib.xs_plan_new(manager._handle)), lib.xs_plan_free)
         self.kept: list[Any] = []
+        #: What operators have outside the core, by the operator.
+        self.attached: list[tuple[Any, Attachment]] = []
 
     def keep(self, *values: Any) -> None:
         """Keep Python objects alive for as long as the plan may look at their memory."""
         self.kept.extend(values)
+
+    def attach(self, op: Any, attachment: Attachment) -> None:
+        """Begin and end something with the run that an operator needs."""
+        self.attached.append((op, attachment))
+
+    def attachment(self, op: Any) -> Attachment | None:
+        """What is attached to an operator."""
+        return next((attachment for own, attachment in self.attached if own == op), None)
+
+    def begin(self) -> None:
+        """The run begins."""
+        for _, attachment in self.attached:
+            attachment.begin()
+
+    def end(self, outcome: Outcome) -> list[tuple[Any, BaseException]]:
+        """The run is over; what went wrong at its end, by operator."""
+        errors: list[tuple[Any, BaseException]] = []
+        for op, attachment in self.attached:
+            try:
+                attachment.end("failed" if errors else outcome)
+            except BaseException as error:
+                errors.append((op, error))
+        return errors
 
     def shape(self, op: Any, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]) -> None:
         """Tell an operator what its ports carry."""

@@ -6,6 +6,9 @@ from xstream.io.array import array, samples
 from xstream.io.channel import Channel, channel
 from xstream.io.clock import Clock, StreamTime, SystemClock
 from xstream.io.iterable import iterable
+from xstream.io.npy import npy
+from xstream.io.raw import raw
+from xstream.io.wav import wav
 
 __all__ = [
     "Channel",
@@ -15,5 +18,8 @@ __all__ = [
     "array",
     "channel",
     "iterable",
+    "npy",
+    "raw",
     "samples",
+    "wav",
 ]

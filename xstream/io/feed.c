@@ -223,7 +223,7 @@ static const xs_op_table window_table = {.produce = produce_window, .destroy = s
 static const xs_op_table row_table = {.produce = produce_row, .destroy = source_destroy};
 
 xs_op *xs_op_feed_source(xs_plan *plan, xs_feed *feed, int32_t layout, int64_t window,
-                         int32_t partial, int64_t start)
+                         int32_t partial)
 {
     bool rows = layout == XS_AS_ROWS;
     xs_feed_source *source = op_new(plan, sizeof *source, rows ? &row_table : &window_table);
@@ -234,8 +234,8 @@ xs_op *xs_op_feed_source(xs_plan *plan, xs_feed *feed, int32_t layout, int64_t w
     source->layout = (xs_layout)layout;
     source->window = window;
     source->partial = partial;
-    source->position = start;
     return &source->op;
 }
 
+void xs_feed_source_begin(xs_op *op, int64_t start) { ((xs_feed_source *)op)->position = start; }
 int64_t xs_feed_source_position(xs_op *op) { return ((xs_feed_source *)op)->position; }

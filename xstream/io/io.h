@@ -24,7 +24,8 @@ void xs_feed_abandon(xs_feed *feed);               /* nobody takes any more */
  * of each column on a port of its own, or one tuple a row (columns of eight bytes an item). */
 typedef enum { XS_AS_FIELDS, XS_AS_STREAMS, XS_AS_ROWS } xs_layout;
 xs_op *xs_op_feed_source(xs_plan *plan, xs_feed *feed, int32_t layout, int64_t window,
-                         int32_t partial, int64_t start);
+                         int32_t partial);
+void xs_feed_source_begin(xs_op *op, int64_t start); /* the index of the first sample that comes */
 int64_t xs_feed_source_position(xs_op *op); /* the index behind the last sample that was emitted */
 
 /* Paces another source: every tuple is held until it is due. `inner` is asked for tuples, which must

@@ -1,0 +1,152 @@
+"""`Feed`: a thread that reads blocks ahead of the engine and hands them to a native source."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream._native import ffi, lib
+from xstream.engine.attachment import Outcome, Position
+from xstream.engine.native import NativePlan, checked
+from xstream.errors import InputError, SegmentMemoryError
+
+__all__ = ["READ_AHEAD_BLOCKS", "Block", "BlockReader", "Feed"]
+
+#: One array for each column of a source, all of one length. A reader never writes to them again.
+Block = Sequence[npt.NDArray[Any]]
+#: Opens the input at a row and yields its blocks from there on; closed when it is no longer needed.
+BlockReader = Callable[[int], Iterator[Block]]
+
+#: Blocks that are read ahead at most.
+READ_AHEAD_BLOCKS = 4
+_PATIENCE_NS = 100_000_000
+_LAYOUTS = {"fields": lib.XS_AS_FIELDS, "streams": lib.XS_AS_STREAMS, "rows": lib.XS_AS_ROWS}
+
+
+class Feed:
+    """Runs a block reader in a thread of its own, at most a few blocks ahead of the engine.
+
+    Arrays that are contiguous and aligned become segments without a copy: the segments keep the
+    arrays alive. `row_samples` is how many samples of the source one row of the reader makes.
+    """
+
+    def __init__(
+        self,
+        plan: NativePlan,
+        reader: BlockReader,
+        dtypes: Sequence[np.dtype[Any]],
+        identity: Position,
+        *,
+        row_samples: int = 1,
+    ) -> None:
+        self.error: BaseException | None = None
+        self.reader, self.dtypes, self.identity = reader, tuple(dtypes), dict(identity)
+        self.row_samples = row_samples
+        self.manager = plan.manager
+        self.first = 0
+        self.op: Any = None
+        handle = lib.xs_feed_new(len(self.dtypes), READ_AHEAD_BLOCKS)
+        if not handle:
+            raise SegmentMemoryError("no memory is left for a source")
+        self.handle = ffi.gc(handle, lib.xs_feed_drop)
+        self._thread: threading.Thread | None = None
+
+    def source(self, plan: NativePlan, layout: str, window: int, partial: bool) -> Any:
+        """The native source at the other end."""
+        self.op = checked(
+            lib.xs_op_feed_source(plan.handle, self.handle, _LAYOUTS[layout], window, partial)
+        )
+        plan.attach(self.op, self)
+        return self.op
+
+    # -- the run -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start to read."""
+        lib.xs_feed_source_begin(self.op, self.first)
+        self._thread = threading.Thread(target=self._read, name="xstream reader", daemon=True)
+        self._thread.start()
+
+    def end(self, outcome: Outcome) -> None:
+        """Stop reading; what was read ahead goes."""
+        lib.xs_feed_abandon(self.handle)
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def position(self) -> Position:
+        """The sample that comes next, and what is known of the file."""
+        return {"sample": int(lib.xs_feed_source_position(self.op)), **self.identity}
+
+    def restore(self, position: Position) -> None:
+        """Begin with another sample of the same file."""
+        same = {name: position.get(name) for name in self.identity}
+        if same != self.identity:
+            raise InputError(f"the file has changed: it was {same} and is {self.identity}")
+        self.first = int(position["sample"])
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """What the thread does: hand over block after block until nobody wants more."""
+        try:
+            row, skipped = divmod(self.first, self.row_samples)
+            blocks = self.reader(row)
+            index = row * self.row_samples
+            try:
+                for block in blocks:
+                    length = len(block[0])
+                    if skipped < length and not self._push(block, index, skipped):
+                        return
+                    skipped = max(skipped - length, 0)
+                    index += length
+            finally:
+                close = getattr(blocks, "close", None)
+                if close is not None:
+                    close()
+            lib.xs_feed_close(self.handle, 0)
+        except BaseException as error:
+            self.error = error
+            lib.xs_feed_close(self.handle, 1)
+
+    def _push(self, block: Block, index: int, skipped: int) -> bool:
+        """Whether the engine takes it."""
+        columns = ffi.new("xs_seg *[]", len(self.dtypes))
+        for i, (samples, dtype) in enumerate(zip(block, self.dtypes, strict=True)):
+            columns[i] = self._segment(samples[skipped:], dtype, index + skipped)
+            if not columns[i]:
+                self._drop(columns)
+                raise self.manager.out_of_memory(f"a block of {len(samples):,} samples")
+        outcome = 1
+        while outcome == 1:
+            outcome = lib.xs_feed_push(self.handle, columns, 0, _PATIENCE_NS)
+        if outcome:
+            self._drop(columns)
+        return not outcome
+
+    def _segment(self, samples: npt.NDArray[Any], dtype: np.dtype[Any], index: int) -> Any:
+        own = np.require(samples, dtype, ["C", "A"])
+        booked = 0 if _is_mapped(own) else own.nbytes
+        return lib.xs_seg_of_python(
+            self.manager._handle, index, len(own), dtype.itemsize,
+            ffi.cast("void *", own.__array_interface__["data"][0]), booked,
+            ffi.cast("void *", id(own)),
+        )  # fmt: skip
+
+    def _drop(self, columns: Any) -> None:
+        for column in columns:
+            if column:
+                lib.xs_seg_drop(column)
+
+
+def _is_mapped(samples: npt.NDArray[Any]) -> bool:
+    """Whether samples lie in a mapped file, whose memory is not the memory manager's."""
+    owner: Any = samples
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, mmap.mmap)

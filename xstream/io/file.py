@@ -1,0 +1,267 @@
+"""`File`: what all files have in common, as sources and as sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.engine.native import NativePlan
+from xstream.engine.operator import MAX_SIZE, Operator
+from xstream.engine.schema import MAX_FIELDS, Field, Scalar, Schema, Segment, shortened
+from xstream.errors import GraphError, InputError, SchemaError
+from xstream.io.feed import Block, Feed
+from xstream.io.output import OutputFile, Signals, TableWriter
+from xstream.io.quarantine import Quarantine
+from xstream.io.sink import FileSink
+from xstream.sigseg import Timebase
+from xstream.sigseg._interop import holdable_dtype
+
+__all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file"]
+
+LAYOUTS = ("fields", "streams", "interleaved", "rows")
+GAPS = ("error", "join", "fill")
+NANS = ("keep", "error", "zero")
+#: About how much a reader hands over at a time: it fits into the second-level cache.
+BLOCK_BYTES = 512 << 10
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds, by its header: columns, the rate of their samples, its length in rows.
+
+    A row has one sample of each column, or `interleaved` samples where all channels are one column.
+    """
+
+    names: tuple[str, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    rate_hz: float | None = None
+    rows: int | None = None
+    start_time: float = 0.0
+    interleaved: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class File(Operator):
+    """A file as a source of columns of samples, and as a sink (`stream.write`).
+
+    Formats say what a file holds (`contents`), read its blocks (`blocks`) and write columns
+    (`writer`). All else is done here and in the feed and the sink.
+    """
+
+    ports = ()
+    #: Layouts that a format can make of several columns.
+    layouts: ClassVar[tuple[str, ...]] = ("fields", "streams", "rows")
+
+    path: Path
+    window: int = 4096
+    layout: str = "fields"
+    partial: bool = True
+    rate_hz: float | None = None
+    start_time: float = 0.0
+    nan: str = "keep"
+    on_error: str = "raise"
+    quarantine: Path | None = field(default=None, repr=False)
+    budget: int = 1000
+    gap: str = "error"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | Path):
+            raise GraphError(f"{self.kind}: a path is wanted, not {self.path!r}")
+        object.__setattr__(self, "path", Path(self.path))
+        whole = isinstance(self.window, int) and not isinstance(self.window, bool)
+        if not whole or not 1 <= self.window <= MAX_SIZE:
+            raise GraphError(
+                f"{self.kind}: a window has 1 to {MAX_SIZE} samples, not {shortened(self.window)}"
+            )
+        self._check_choice("layout", self.layouts)
+        self._check_choice("nan", NANS)
+        self._check_choice("gap", GAPS)
+        self._check_choice("on_error", ("raise", "quarantine"))
+        if (self.on_error == "quarantine") != (self.quarantine is not None):
+            raise GraphError(
+                f"{self.kind}: on_error='quarantine' and quarantine=FILE are given together"
+            )
+        if self.rate_hz is not None:
+            Timebase(self.rate_hz, self.start_time)
+
+    def _check_choice(self, name: str, choices: Sequence[str]) -> None:
+        if getattr(self, name) not in choices:
+            known = ", ".join(map(repr, choices))
+            raise GraphError(f"{self.kind}: {name} is {known}, not {getattr(self, name)!r}")
+
+    # -- what a format says ------------------------------------------------------------------
+
+    def contents(self) -> Contents:
+        """What the file holds; an InputError for a file that this cannot be."""
+        raise NotImplementedError
+
+    def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
+        """The columns from a row on, block by block."""
+        raise NotImplementedError
+
+    def check_signals(self, signals: Signals) -> None:
+        """A SchemaError for what cannot be written to the format."""
+
+    def writer(self, output: OutputFile, signals: Signals) -> TableWriter:
+        """Writes columns into a new file, or into one that is cut back."""
+        raise NotImplementedError
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the file has a column for the indices of samples."""
+        return False
+
+    # -- as a source -------------------------------------------------------------------------
+
+    def timebase(self, contents: Contents) -> Timebase:
+        """Of the samples of a column; a rate that is given goes before the file's own."""
+        rate_hz = contents.rate_hz if self.rate_hz is None else self.rate_hz
+        if rate_hz is not None:
+            rate_hz *= contents.interleaved
+        start_time = self.start_time or contents.start_time
+        return Timebase.index() if rate_hz is None else Timebase(rate_hz, start_time)
+
+    def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        return self._schemas(self.contents())
+
+    def _schemas(self, contents: Contents) -> tuple[Schema, ...]:
+        if len(contents.names) > MAX_FIELDS:
+            raise SchemaError(
+                f"{self.kind}: {self.path} has {len(contents.names)} columns, and a source reads "
+                f"at most {MAX_FIELDS}: choose some"
+            )
+        if self.layout == "rows":
+            types = [_scalar(self, name, dtype) for name, dtype in _columns(contents)]
+            return (Schema(tuple(map(Field, contents.names, types))),)
+        timebase = self.timebase(contents)
+        fields = [Field(name, Segment(dtype, timebase)) for name, dtype in _columns(contents)]
+        if self.layout == "streams":
+            return tuple(Schema((each,)) for each in fields)
+        return (Schema(tuple(fields)),)
+
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        contents = self.contents()
+        if self._schemas(contents) != outputs:
+            raise InputError(
+                f"{self.kind}: {self.path} has changed since the query was declared: it now has "
+                f"{', '.join(map(str, self._schemas(contents)))}"
+            )
+        rows = self.layout == "rows"
+        dtypes = [_slot_dtype(dtype) if rows else dtype for dtype in contents.dtypes]
+        feed = Feed(
+            plan, partial(self._checked_blocks, contents.interleaved), dtypes, self._identity(),
+            row_samples=contents.interleaved,
+        )  # fmt: skip
+        layout = "fields" if self.layout == "interleaved" else self.layout
+        return feed.source(plan, layout, self.window, self.partial)
+
+    def _identity(self) -> dict[str, Any]:
+        """What tells that the file is the one that a position was taken in."""
+        return {"file_bytes": self.path.stat().st_size}
+
+    def _checked_blocks(self, interleaved: int, row: int) -> Iterator[Block]:
+        """The blocks, with the policy for NaNs; operating system errors become one sentence."""
+        quarantine = Quarantine(self.quarantine, self.budget) if self.quarantine else None
+        try:
+            for block in self.blocks(row, quarantine):
+                if len(block[0]):
+                    yield (
+                        block if self.nan == "keep" else self._without_nan(block, row, interleaved)
+                    )
+                row += len(block[0]) // interleaved
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
+        finally:
+            if quarantine is not None:
+                quarantine.close()
+
+    def _without_nan(self, block: Block, row: int, interleaved: int) -> Block:
+        checked = []
+        for column in block:
+            missing = np.isnan(column) if column.dtype.kind in "fc" else None
+            if missing is not None and missing.any():
+                if self.nan == "error":
+                    row += int(missing.argmax()) // interleaved
+                    raise InputError(f"{self.path}: sample {row} is not a number")
+                column = np.where(missing, column.dtype.type(0), column)
+            checked.append(column)
+        return checked
+
+    # -- as a sink ---------------------------------------------------------------------------
+
+    def sink_operator(self) -> Operator:
+        """The same file, written."""
+        return FileSink(self)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFile(File):
+    """A file of frames: one sample of every channel, one frame after another."""
+
+    layouts = LAYOUTS
+
+    def frame(self) -> tuple[np.dtype[Any], int, float | None, int | None]:
+        """Type of a sample, channels, rate and length in frames, by the file's header."""
+        raise NotImplementedError
+
+    def contents(self) -> Contents:
+        dtype, channels, rate_hz, frames = self.frame()
+        if self.layout == "interleaved":
+            return Contents(("value",), (dtype,), rate_hz, frames, interleaved=channels)
+        names = ("value",) if channels == 1 else tuple(f"ch{i}" for i in range(channels))
+        return Contents(names, (dtype,) * channels, rate_hz, frames)
+
+    def columns_of(self, frames: npt.NDArray[Any]) -> Block:
+        """Frames as the layout wants them: an array for each channel, or all in one."""
+        if frames.ndim == 1:
+            return (frames,)
+        if self.layout == "interleaved" or frames.shape[1] == 1:
+            return (frames.reshape(-1),)
+        return [np.ascontiguousarray(frames[:, i]) for i in range(frames.shape[1])]
+
+    def block_rows(self, dtype: np.dtype[Any], channels: int) -> int:
+        """Frames in a block: whole windows, so that none has to be joined of two."""
+        rows = max(BLOCK_BYTES // (dtype.itemsize * channels), 1)
+        window = self.window if self.layout != "interleaved" else -(-self.window // channels)
+        return max(rows // window, 1) * window if window <= 8 * rows else rows
+
+
+def _columns(contents: Contents) -> Iterator[tuple[str, np.dtype[Any]]]:
+    return zip(contents.names, map(holdable_dtype, contents.dtypes), strict=True)
+
+
+def _scalar(file: File, name: str, dtype: np.dtype[Any]) -> Scalar:
+    try:
+        return Scalar(dtype.name)
+    except SchemaError:
+        raise SchemaError(
+            f"{file.kind}: column {name!r} of {file.path} is {dtype}, and a row has booleans, "
+            "integers up to 64 bits and floats"
+        ) from None
+
+
+def _slot_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype("f8" if dtype.kind == "f" else "i8")
+
+
+def read_only_file(kind: str, path: Path) -> None:
+    """An InputError, before a library says it in its own way, for what is no readable file."""
+    if not path.exists():
+        raise InputError(f"{kind}: {path} does not exist")
+    if not path.is_file():
+        raise InputError(f"{kind}: {path} is not a file")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise InputError(f"{kind}: {path} cannot be read: {error.strerror}") from error
+    if empty:
+        raise InputError(f"{kind}: {path} is empty")

@@ -1,0 +1,110 @@
+"""`xs.io.npy`: arrays that numpy has saved, mapped into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xstream.errors import InputError
+from xstream.io.feed import Block
+from xstream.io.file import SampleFile, read_only_file
+from xstream.io.output import OutputFile, Signals
+from xstream.io.quarantine import Quarantine
+from xstream.io.raw import FrameWriter, mapped_blocks, same_dtype
+from xstream.sigseg._interop import holdable_dtype
+
+__all__ = ["NpyFile", "npy"]
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+#: The header of files that are written here, always of one size, so that the data do not move.
+_HEADER_BYTES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class NpyFile(SampleFile):
+    """An array of samples, or of frames: one row a frame, one column a channel."""
+
+    kind = "npy"
+
+    def frame(self) -> tuple[np.dtype[Any], int, float | None, int | None]:
+        array = self._mapped()
+        channels = 1 if array.ndim == 1 else array.shape[1]
+        return holdable_dtype(array.dtype), channels, self.rate_hz, len(array)
+
+    def _mapped(self) -> np.memmap[Any, Any]:
+        """The array; objects are never unpickled."""
+        read_only_file(self.kind, self.path)
+        try:
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError, SyntaxError, TypeError, KeyError) as error:
+            raise InputError(f"npy: {self.path} cannot be read as an array: {error}") from error
+        if not isinstance(array, np.memmap):
+            array.close()
+            raise InputError(f"npy: {self.path} is an archive of arrays, not one array")
+        if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+            raise InputError(
+                f"npy: {self.path} has shape {array.shape}: samples have one dimension, frames two"
+            )
+        return array
+
+    def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
+        array = self._mapped()
+        memory: Any = array._mmap  # type: ignore[attr-defined]
+        if memory is not None:
+            header = array.offset % 4096  # counted from the page that the map begins with
+            frames = np.asarray(array)
+            frames = frames[:, np.newaxis] if frames.ndim == 1 else frames
+            yield from mapped_blocks(self, frames, row, memory, header)
+
+    def check_signals(self, signals: Signals) -> None:
+        same_dtype(self.kind, signals)
+
+    def writer(self, output: OutputFile, signals: Signals) -> NpyWriter:
+        return NpyWriter(output, signals.dtypes[0], len(signals.names))
+
+
+class NpyWriter(FrameWriter):
+    """Frames behind the header of version 1.0."""
+
+    def __init__(self, output: OutputFile, dtype: np.dtype[Any], channels: int) -> None:
+        self.channels = channels
+        super().__init__(output, dtype)
+
+    def write_header(self) -> None:
+        file = self.output.file
+        end = max(file.seek(0, 2), _HEADER_BYTES)
+        rows = (end - _HEADER_BYTES) // (self.dtype.itemsize * self.channels)
+        shape = (rows,) if self.channels == 1 else (rows, self.channels)
+        descr = np.lib.format.dtype_to_descr(self.dtype)
+        text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode("latin1")
+        room = _HEADER_BYTES - len(_MAGIC) - 2
+        if len(text) >= room:
+            raise InputError(f"{self.output.path}: the type {self.dtype} is too long for a header")
+        file.seek(0)
+        file.write(_MAGIC + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n")
+        file.seek(end)
+
+
+def npy(
+    path: str | Path,
+    rate_hz: float | None = None,
+    window: int = 4096,
+    **options: Any,
+) -> NpyFile:
+    """A saved array as a stream of segments: of one dimension, or frames with a column a channel.
+
+    The file is mapped into memory and not copied. As a sink it writes such a file. The other
+    options are those of all files (docs/sources.md).
+
+    >>> import numpy as np, xstream as xs
+    >>> np.save("ramp.npy", np.arange(5, dtype=np.float32))
+    >>> q = xs.Query()
+    >>> out = q.source(xs.io.npy("ramp.npy", rate_hz=8.0, window=3)).collect()
+    >>> [np.asarray(seg).tolist() for seg in q.run()[out]]
+    [[0.0, 1.0, 2.0], [3.0, 4.0]]
+    """
+    return NpyFile(Path(path), window, rate_hz=rate_hz, **options)

@@ -1,0 +1,107 @@
+"""Output files: written beside their name and renamed when they are complete."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from xstream.errors import InputError
+from xstream.sigseg import Timebase
+
+__all__ = ["Columns", "OutputFile", "Signals", "TableWriter", "part_path"]
+
+Columns = Sequence[npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What is written: columns by name, and how rows relate to time where they are samples."""
+
+    names: tuple[str, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    timebase: Timebase
+    #: Whether every row is one tuple of scalars; else a row is one sample of every column.
+    records: bool
+
+
+class TableWriter(Protocol):
+    """Writes columns into a file of one format."""
+
+    def write(self, columns: Columns) -> None:
+        """One array for each column, all of one length."""
+
+    def commit(self) -> int | None:
+        """Bring everything to the disk; the length that the file can be cut back to, or None."""
+
+    def finish(self) -> None:
+        """Complete the file and close it."""
+
+    def abort(self) -> None:
+        """Close the file as it is."""
+
+
+def part_path(path: Path) -> Path:
+    """What a file is called until it is complete."""
+    return path.with_name(path.name + ".part")
+
+
+class OutputFile:
+    """A file under its name for the time being, locked against other runs.
+
+    `committed` is where a file of an earlier run is cut back to, in bytes; None begins anew.
+    """
+
+    def __init__(self, path: Path, committed: int | None = None) -> None:
+        self.path, self.part = path, part_path(path)
+        try:
+            self.file: IO[bytes] = self._open(committed)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+    def _open(self, committed: int | None) -> IO[bytes]:
+        if committed is not None and not self.part.exists() and self.path.exists():
+            os.replace(self.path, self.part)  # the run before had ended
+        flags = os.O_RDWR if committed is not None else os.O_RDWR | os.O_CREAT
+        file = os.fdopen(os.open(self.part, flags, 0o666), "r+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise InputError(f"another run is writing {self.path}") from None
+        length = os.fstat(file.fileno()).st_size
+        if committed is not None and length < committed:
+            file.close()
+            raise InputError(
+                f"{self.part} has {length:,} bytes, fewer than the {committed:,} of the position"
+            )
+        file.truncate(committed or 0)
+        file.seek(committed or 0)
+        return file
+
+    def sync(self) -> int:
+        """Bring what was written to the disk; how many bytes the file has."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        return os.fstat(self.file.fileno()).st_size
+
+    def complete(self) -> None:
+        """Give the file its name, on the disk as well."""
+        self.sync()
+        os.replace(self.part, self.path)
+        self.file.close()
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Leave the file incomplete."""
+        self.file.close()
