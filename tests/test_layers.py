@@ -199,7 +199,7 @@ def test_pyspark_is_imported_in_one_module_only() -> None:
         for _, module, _ in imports(path)
         if module.split(".")[0] == "pyspark"
     }
-    assert len(importers) <= 1, importers
+    assert importers == {Path("apps/linearroad/spark.py")}
 
 
 def test_the_docstring_of_xstream_names_the_rooms_in_this_order() -> None:

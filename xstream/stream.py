@@ -34,10 +34,18 @@ class WriteTarget(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream(Port, SignalMethods):
-    """What comes out of an operator. Methods add an operator behind it."""
+    """An output of an operator. Every method adds an operator that takes its tuples."""
 
     def then(self, operator: Operator, *others: Stream, name: str | None = None) -> Stream:
-        """Put any operator with one output behind this stream (and others)."""
+        """Add any operator with one output that takes this stream (and others).
+
+        >>> import xstream as xs
+        >>> from xstream.ops.basic import Pass
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([1, 2], out=int)).then(Pass()).collect()
+        >>> q.run()[out]
+        [1, 2]
+        """
         return self._behind(operator, (self, *others), name)[0]
 
     def _behind(
@@ -58,13 +66,28 @@ class Stream(Port, SignalMethods):
         out: SchemaLike = None,
         name: str | None = None,
     ) -> Stream:
-        """One tuple out for each tuple in. A plain callable says what it returns with `out=`."""
+        """Apply a function to every tuple. For a plain callable, `out` is what it returns.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.iterable([1.0, 2.0], out=float))
+        >>> out = src.map(lambda x, factor: factor * x, 10.0, out=float).collect()
+        >>> q.run()[out]
+        [10.0, 20.0]
+        """
         return self.then(apply("map", function, arguments, out), name=name)
 
     def filter(
         self, function: Kernel | Callable[..., Any], *arguments: Any, name: str | None = None
     ) -> Stream:
-        """The tuples for which the function is true."""
+        """Keep the tuples for which the function is true.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([1, 2, 3], out=int)).filter(lambda n: n != 2).collect()
+        >>> q.run()[out]
+        [1, 3]
+        """
         return self.then(apply("filter", function, arguments, None), name=name)
 
     def iterate(
@@ -74,10 +97,16 @@ class Stream(Port, SignalMethods):
         out: SchemaLike = None,
         name: str | None = None,
     ) -> Stream:
-        """Nought to many tuples out for each tuple in.
+        """Emit zero or more tuples for each tuple.
 
         A kernel emits through `out.emit(...)` and keeps its `state`; a plain callable returns an
         iterable of tuples, or is a generator.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([2, 0, 3], out=int)).iterate(range, out=int).collect()
+        >>> q.run()[out]
+        [0, 1, 0, 1, 2]
         """
         return self.then(apply("iterate", function, arguments, out), name=name)
 
@@ -87,12 +116,12 @@ class Stream(Port, SignalMethods):
         self, *others: Stream, by: str | None = None, tag: str | None = None,
         name: str | None = None,
     ) -> Stream:  # fmt: skip
-        """Tuples of this and other streams of the same schema, as they come.
+        """Merge this and other streams of the same schema, in the order of arrival.
 
-        `by` names an integer field that ascends in every stream, a time for example: tuples are
-        then emitted in its order, each value as soon as all streams have reached it. Of equal ones
-        the first stream's comes first. `tag` names a leading field for the number of the stream
-        that a tuple is from.
+        `by` names an integer field that ascends in every stream, for example a time. Tuples are
+        then emitted in the order of that field, each value as soon as all streams have reached it;
+        for equal values, the first stream's tuples come first. `tag` names a leading field for the
+        number of the stream that a tuple is from.
 
         >>> import xstream as xs
         >>> q = xs.Query()
@@ -106,11 +135,13 @@ class Stream(Port, SignalMethods):
         if by is not None:
             return self.then(Ordered(by, tag), *others, name=name)
         if tag is not None:
-            raise GraphError("merge: tag goes with by; union is merge with a tag")
+            raise GraphError(
+                "merge: tag requires by; without by, union adds the number of the stream"
+            )
         return self.then(Merge(), *others, name=name)
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
-        """Like merge, with a leading field `stream` that says which stream a tuple is from.
+        """Merge streams, with a leading field `stream`: the number of each tuple's stream.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -123,7 +154,7 @@ class Stream(Port, SignalMethods):
         return self.then(Union(), *others, name=name)
 
     def zip(self, *others: Stream, name: str | None = None) -> Stream:
-        """One tuple of each stream makes one, with the fields of all; names are made unique.
+        """Combine one tuple of each stream into one with the fields of all; names are made unique.
 
         Streams of segments at different rates are paired by time: every window of this stream with
         the samples that each other one has at that time.
@@ -139,7 +170,7 @@ class Stream(Port, SignalMethods):
         return self.then(Zip(), *others, name=name)
 
     def select(self, *names: str, name: str | None = None) -> Stream:
-        """Some fields of every tuple, in the order in which they are named.
+        """Keep some fields of every tuple, in the order in which they are named.
 
         >>> import xstream as xs
         >>> q = xs.Query()
@@ -151,10 +182,10 @@ class Stream(Port, SignalMethods):
         return self.then(Select(names), name=name)
 
     def gate(self, control: Stream, name: str | None = None) -> Stream:
-        """The samples that lie inside the ranges of `control`: (start, stop), in order of start.
+        """Keep the samples inside the ranges of `control`: (start, stop), in the order of start.
 
-        Control tuples may also be (keep, start, stop), as `silence` makes them: keep=False drops.
-        Ranges of a signal at another rate mean the samples at the same time.
+        Control tuples may also be (keep, start, stop), as `silence` emits them; keep=False drops
+        the range. Ranges of a signal at another rate select the samples at the same time.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -167,12 +198,12 @@ class Stream(Port, SignalMethods):
         return self._behind(Gate(), (control, self), name)[0]
 
     def sync(self, *streams: Stream, flush: bool = False, name: str | None = None) -> Stream:
-        """This is a control stream (keep, start, stop): those ranges of all the streams.
+        """Cut the ranges that this control stream (keep, start, stop) requests out of all streams.
 
         Requests are served in order, each as soon as every stream covers it. keep=False discards
-        what lies before `stop`, and is what bounds memory. Requests that still wait at the end of
-        the streams are dropped, or get what there is where `flush`. Streams may have different
-        rates where the ranges know their timebase, as those of `threshold` do.
+        the samples before `stop`, which bounds memory. Requests that are not covered when the
+        streams end are dropped; with `flush`, they get the samples that are available. Streams may
+        have different rates if the ranges have a timebase, as those of `threshold` do.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -188,9 +219,9 @@ class Stream(Port, SignalMethods):
     def join(
         self, other: Stream, on: str | None = None, unique: bool = False, name: str | None = None
     ) -> Stream:
-        """Pairs of tuples with the same key, a whole number: field `on`, or the first of each.
+        """Join tuples with the same integer key: the field `on`, or the first field of each.
 
-        `unique` says that a key comes once on each side, so that a pair that has met is forgotten.
+        With `unique`, a key occurs once in each stream, so that joined tuples are not kept.
 
         >>> import xstream as xs
         >>> q = xs.Query()
@@ -203,7 +234,7 @@ class Stream(Port, SignalMethods):
         return self.then(Join(on, unique), other, name=name)
 
     def deinterleave(self, channels: int, name: str | None = None) -> tuple[Stream, ...]:
-        """One stream for each channel of a stream of interleaved samples.
+        """Split a stream of interleaved samples into one stream for each channel.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -216,28 +247,66 @@ class Stream(Port, SignalMethods):
         return self._behind(Deinterleave(channels), (self,), name)
 
     def passed(self, name: str | None = None) -> Stream:
-        """The same tuples, through an operator that does nothing: for measurements."""
+        """Pass tuples on unchanged; used to measure the cost of an operator.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([1, 2], out=int)).passed().collect()
+        >>> q.run()[out]
+        [1, 2]
+        """
         return self.then(Pass(), name=name)
 
     # -- sinks -------------------------------------------------------------------------------
 
     def collect(self, name: str | None = None) -> SinkRef:
-        """Keep every tuple: `run[out]` is a list."""
+        """Keep every tuple: `run[out]` is a list.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([(1, 0.5)], out=(int, float))).collect()
+        >>> q.run()[out]
+        [(1, 0.5)]
+        """
         return self._sink(Collect(), name)
 
     def count(self, name: str | None = None) -> SinkRef:
-        """Count: `run[out]` is the number of tuples, and `run[out].samples` that of samples."""
+        """Count tuples and samples: `run[out]` and `run[out].samples`.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.zeros(10), window=4)).count()
+        >>> run = q.run()
+        >>> run[out], run[out].samples
+        (3, 10)
+        """
         return self._sink(Count(), name)
 
     def sink(self, function: Callable[..., Any], name: str | None = None) -> SinkRef:
-        """Call a plain Python function with every tuple."""
+        """Call a plain Python function with every tuple.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.iterable([(1, 0.5), (2, 0.25)], out=(int, float))).sink(print)
+        >>> run = q.run()
+        1 0.5
+        2 0.25
+        """
         if not callable(function):
-            raise GraphError(f"sink takes a callable, not {function!r}")
+            raise GraphError(f"sink requires a callable, not {function!r}")
         label = getattr(function, "__name__", type(function).__name__)
         return self._sink(Sink("sink", label, function=function), name)
 
     def write(self, target: WriteTarget, name: str | None = None) -> SinkRef:
-        """Write every tuple to what `xs.io` offers, such as `xs.io.channel`."""
+        """Write every tuple to a target of `xs.io`, such as `xs.io.channel`.
+
+        >>> import xstream as xs
+        >>> q, link = xs.Query(), xs.io.channel(int, capacity=8)
+        >>> out = q.source(xs.io.iterable([1, 2], out=int)).write(link)
+        >>> run = q.run()
+        >>> len(link)
+        2
+        """
         return self._sink(target.sink_operator(), name)
 
     def _sink(self, operator: Operator, name: str | None) -> SinkRef:

@@ -30,7 +30,12 @@ def test_the_table_has_every_operator() -> None:
     assert named == methods - OTHERS
 
 
-def test_every_method_of_a_stream_has_an_example_or_says_what_it_does() -> None:
+def test_every_method_of_a_stream_has_an_example_that_calls_it_and_runs() -> None:
+    """`tests/test_package.py` runs the examples of all docstrings too, but not those inherited."""
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
     for name, method in inspect.getmembers(xs.Stream, inspect.isfunction):
-        if name[0] != "_":
-            assert method.__doc__, name
+        if name[0] == "_":
+            continue
+        (found,) = finder.find(method, name)
+        assert any(f".{name}(" in example.source for example in found.examples), name
+        assert runner.run(found).failed == 0, name

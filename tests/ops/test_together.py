@@ -135,11 +135,12 @@ def test_join_carries_segments_and_leaks_none(
     everywhere: Callable[..., Any], a: list[xs.SigSeg], unique: bool
 ) -> None:
     left = [(seg.start, seg) for seg in a if seg.width]
-    right = [(seg.start + 1, seg.width) for seg in a]
+    right = [(seg.start, seg.width) for seg in reversed(a) if seg.width]
     with_segment = list_source(left, (int, xs.Segment(np.float32)))
     joined = everywhere(Join(unique=unique), with_segment, list_source(right, (int, int)),
                         ordered=False)  # fmt: skip
-    assert {key for key, _, _ in joined} <= {start for start, _ in left}
+    found = sorted((key, placed.samples.tolist(), width) for key, placed, width in joined)
+    assert found == [(seg.start, np.asarray(seg).tolist(), seg.width) for seg in a if seg.width]
 
 
 def test_join_grows_to_many_keys_and_forgets_unique_ones() -> None:

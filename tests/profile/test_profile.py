@@ -38,8 +38,7 @@ def test_every_byte_that_is_copied_is_some_operators(scheduler: str, memory: str
     loaded = 2  # the recordings, before the run
     assert sum(cost.allocations for cost in costs) == run.memory.allocations - loaded
     assert sum(cost.reallocations for cost in costs) == run.memory.reallocations
-    assert run.manager_ns > 0
-    assert all(cost.manager_ns >= 0 for cost in costs)
+    assert 0 < sum(cost.manager_ns for cost in costs) <= run.manager_ns
 
 
 @pytest.mark.parametrize("memory", xs.MANAGER_NAMES)

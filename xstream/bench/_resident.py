@@ -1,4 +1,4 @@
-"""How much memory this process takes at most while something runs, where Linux tells."""
+"""The peak of this process's resident memory while something runs (Linux only)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 
 class ResidentPeak:
-    """Bytes by which the process has grown at its largest since this was made.
+    """The largest growth of the resident memory since the object was created, in bytes.
 
     >>> peak = ResidentPeak()
     >>> ballast = b"x" * 50_000_000
-    >>> peak.grown() > 40_000_000 or peak.grown() == 0
+    >>> peak.grown() > 40_000_000
     True
     """
 
     def __init__(self) -> None:
-        # What earlier runs freed goes back to the system, or it would hide what this one takes.
+        # Memory that earlier runs freed is returned to the system; growth into it would not show.
         with contextlib.suppress(AttributeError, OSError):
             ctypes.CDLL(None).malloc_trim(0)
         with contextlib.suppress(OSError):
@@ -30,7 +30,7 @@ class ResidentPeak:
         self.before = _read("VmRSS")
 
     def grown(self) -> int:
-        """The growth; 0 where the system does not tell."""
+        """The growth; 0 if the system does not report it."""
         return max(0, _read("VmHWM") - self.before)
 
 

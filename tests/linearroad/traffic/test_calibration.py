@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from linearroad.description.figures import measure_expressway
-from linearroad.generation.manifest import file_entry
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.generation.tasks import (
     NumberedExpressway,
@@ -24,9 +25,15 @@ def test_three_hours_are_as_the_papers_report_them(tmp_path: Path, seed: int) ->
     warm_up()
     simulated = simulate_expressway(tmp_path, parameters, 0)
     written = write_traffic(tmp_path, parameters, NumberedExpressway(0, 0, 0, 0))
-    assert written["file"] == file_entry(tmp_path, tmp_path / written["file"])["file"]
+    path = tmp_path / written["file"]
+    assert written["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    rows = pq.read_table(path, columns=["type", "vid"]).to_pandas()
+    assert written["rows"] == len(rows)
+    assert written["vehicles"] == rows["vid"].nunique()
     manifest = {"parameters": parameters.as_dict(), "simulated": [simulated]}
     figures = measure_expressway(tmp_path, manifest, 0)
+    assert figures.reports == (rows["type"] == 0).sum()
+    assert figures.vehicles == written["vehicles"]
     assert 10_800_000 <= figures.reports <= 13_200_000
     assert 10 <= figures.first_minute_rate <= 25
     assert 1500 <= figures.last_minute_rate <= 1900
