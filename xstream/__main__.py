@@ -1,4 +1,4 @@
-"""`python -m xstream`, and what the command `xstream` calls."""
+"""`python -m xstream`, the entry point of the command `xstream`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; an interrupt while it is loaded ends it as any other does."""
+    """Run the command line; an interrupt during the imports is handled like any other."""
     try:
         from xstream.cli import main as run
     except KeyboardInterrupt:

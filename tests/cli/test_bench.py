@@ -149,7 +149,7 @@ def test_a_wav_file_as_input(
         (("detectaudio-blocks", "--window", "100"), "a block holds whole windows of 32 samples"),
         (("localise", "--window", "262144"), "--window is at most 53,"),
         (("netmon", "--samples", "1000000000"), "netmon keeps the receptions of a trial"),
-        (("passchain", "--clock", "sun"), "--clock is wall or processor, not 'sun'"),
+        (("passchain", "--clock", "sun"), "--clock must be wall or processor, not 'sun'"),
         (("passchain", "--peers", "--clock", "processor"), "--peers are measured by the wall"),
         (("ratecontrol", "--seconds", "0"), "--seconds must be from 0.0001 to 60, not 0"),
     ],

@@ -104,7 +104,7 @@ def test_a_script_whose_query_is_cut_short_is_not_profiled(
         assert call(monkeypatch, "profile", script, "--query", number, "--json") == 130
     said = capsys.readouterr()
     assert said.out == ""
-    assert "xstream: interrupted: the profile is not finished" in said.err
+    assert "xstream: interrupted: the profile was not finished" in said.err
 
 
 OWN = """
@@ -137,7 +137,7 @@ def test_finished_experiments_stay_and_the_cut_one_is_named(
     with ctrl_c_after(60):  # the second presses it
         assert call(monkeypatch, "experiment", "all", "--out", out, "--json") == 130
     said = capsys.readouterr()
-    assert "i_second is not finished, so that nothing of it is written" in said.err
+    assert "i_second was not finished; none of its results are written" in said.err
     assert "i_first: finished" in said.err
     assert [path.name for path in out.iterdir()] == ["i_first"]
     rows = json.loads(said.out)

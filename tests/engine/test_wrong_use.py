@@ -86,7 +86,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
         lambda src: src.map(returns_a_number, [[1], [2, 3]]), "an argument is a real number",
     ),
     "map of a number": (lambda src: src.map(3), "map takes a kernel or a callable, not 3"),
-    "sink of a number": (lambda src: src.sink(3), "sink takes a callable, not 3"),
+    "sink of a number": (lambda src: src.sink(3), "sink requires a callable, not 3"),
     "zip with a number": (lambda src: src.zip(3), "zip, port 'in1': a stream is wanted, not 3"),
     "merge with a sink": (lambda src: src.merge(src.count()), "a stream is wanted, not <sink"),
     "gate by a string": (lambda src: src.gate("a"), "gate, port 'control': a stream is wanted"),

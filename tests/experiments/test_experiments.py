@@ -139,7 +139,7 @@ def test_an_experiment_of_ones_own_is_run_by_its_folder(
     ("arguments", "sentence"),
     [
         (("fig99",), "there is no experiment 'fig99'"),
-        (("fig6", "--clock", "sun"), "--clock is wall or processor"),
+        (("fig6", "--clock", "sun"), "--clock must be wall or processor"),
         (("fig6", "--trials", "0"), "--trials must be from 1 to 10,000"),
         (("fig6", "--seconds", "nan"), "--seconds must be from 0.0001 to 60, not nan"),
         (("fig6", "--out", "/proc/none"), "/proc/none/fig6 cannot be written"),

@@ -1,4 +1,4 @@
-"""`xstream report`: what was measured on one page, and pages that people can look at."""
+"""`xstream report`: all results on one page, and the pages themselves."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def test_nothing_to_show_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "report", tmp_path) == 2
-    assert "holds no results" in capsys.readouterr().err
+    assert "contains no results" in capsys.readouterr().err
     assert call(monkeypatch, "report", tmp_path / "nowhere") == 2
     assert "is not a directory" in capsys.readouterr().err
     (tmp_path / "old.json").write_text(json.dumps({"profile": {"profiles": []}}))
     assert call(monkeypatch, "report", tmp_path) == 2
     said = capsys.readouterr().err
-    assert "old.json is not what it seems to be" in said
+    assert "old.json is not a valid result file" in said
     assert len(said.strip().splitlines()) == 1
 
 

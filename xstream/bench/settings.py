@@ -48,7 +48,7 @@ class Settings:
             if value is not None and value < 1:
                 raise InputError(f"--{name} is at least 1, not {value}")
         if self.clock not in ("wall", "processor"):
-            raise InputError(f"--clock is wall or processor, not {self.clock!r}")
+            raise InputError(f"--clock must be wall or processor, not {self.clock!r}")
         if self.peers and self.clock != "wall":
             raise InputError("--peers are measured by the wall clock: leave --clock out")
         if not self.seconds > 0:

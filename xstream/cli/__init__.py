@@ -1,7 +1,7 @@
 """The `xstream` command.
 
-Commands are thin: they parse, call a library function and print. Whatever is heavy (numba, Spark,
-plotly) is imported inside the command that needs it, so that `--help` answers at once.
+Commands are thin: they parse options, call a library function and print the result. Heavy packages
+(numba, Spark, plotly) are imported inside the command that needs them, so that `--help` is fast.
 Applications add their own group of commands through the entry point group `xstream.apps`.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["app", "main"]
 
 
 class _Commands(typer.core.TyperGroup):
-    """All commands; an interrupt ends each of them in the same way."""
+    """The group of all commands; an interrupt ends each of them in the same way."""
 
     def make_context(self, *given: Any, **named: Any) -> Any:
         """Read the command line."""
@@ -43,7 +43,7 @@ _HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="xstream",
     cls=_Commands,
-    help="A high-rate signal-segment stream runtime, and Linear Road as its proving ground.",
+    help="Run queries over signal segments, their benchmarks, and the Linear Road benchmark.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -66,7 +66,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -80,7 +80,7 @@ def _load_apps() -> None:
 
 
 def _command() -> Any:
-    """The whole tree of commands; flags are shown without the type of a value that they lack."""
+    """Return the tree of all commands; the help of a flag shows no value type."""
     _load_apps()
     root = typer.main.get_command(app)
     commands = [root]
@@ -95,7 +95,7 @@ def _command() -> Any:
 
 
 def main() -> None:
-    """Run the command line: exit code 2 and one sentence for anything the user can mend."""
+    """Run the command line; exit with code 2 and one sentence if the user made an error."""
     try:
         with exit_on_interrupt():
             command = _command()
@@ -104,6 +104,6 @@ def main() -> None:
         typer.echo(f"xstream: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`); that is its right.
+        # The reader of the output has closed the pipe (`| head`), which is not an error.
         sys.stderr.close()
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""A benchmark's report for people: tables with rules on a terminal, plain columns elsewhere."""
+"""Print a benchmark's report: tables with borders on a terminal, plain columns elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["print_report", "print_table"]
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Contenders, further tables, figures with what is asked of them."""
+    """Print the results of all contenders, further tables, and figures with their targets."""
     shown = (
         (
             result.name, _rate(result.samples_per_second), f"{result.spread:.0%}",
@@ -23,7 +23,7 @@ def print_report(report: Report, console: Console) -> None:
         for result in report.results
     )  # fmt: skip
     trials = len(report.results[0].trials)
-    by = "" if report.settings["clock"] == "wall" else ", by the processor's clock"
+    by = "" if report.settings["clock"] == "wall" else ", CPU time"
     columns = (f"{report.benchmark}, best of {trials}{by}", "samples/s", "spread", "loading")
     print_table(console, columns, shown)
     for title, names, rows in report.tables:
@@ -31,7 +31,7 @@ def print_report(report: Report, console: Console) -> None:
         print_table(console, names, ([str(cell) for cell in row] for row in rows))
     console.print()
     print_table(
-        console, ("figure", "value", "", "asked", ""), (_figure(each) for each in report.figures)
+        console, ("figure", "value", "", "target", ""), (_figure(each) for each in report.figures)
     )
     for note in filter(None, (*report.notes, report.disturbance)):
         console.print(note, soft_wrap=True)
@@ -51,7 +51,7 @@ def _rate(samples_per_second: float) -> str:
 
 
 def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """With rules on a terminal, plain columns elsewhere."""
+    """Print a table: with borders on a terminal, in plain columns elsewhere."""
     cells = [list(map(str, row)) for row in rows]
     if console.is_terminal:
         from rich.table import Table

@@ -1,4 +1,4 @@
-"""`xstream bench`: the paper's benchmarks; xstream.bench does the work, this prints."""
+"""`xstream bench`: the command line of the benchmarks in `xstream.bench`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["add_applications", "app"]
 
 app = typer.Typer(
-    help="Benchmarks: Table I, EngineBench, rate control, applications. Each prints its figures.",
+    help="Run a benchmark of the paper or of an application and print its figures.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -27,43 +27,52 @@ Scheduler = Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")]
 Memory = Annotated[
     str, typer.Option(help="copy-always, refcount-copy, refcount-realloc or refcount-lazy.")
 ]
-Window = Annotated[int, typer.Option(help="Samples in a window.", callback=within(1, 2**20))]
+Window = Annotated[int, typer.Option(help="Samples per window.", callback=within(1, 2**20))]
 Trials = Annotated[
     int,
     typer.Option(
-        help="How often each contender is measured, in turns.", callback=within(1, 10_000)
+        help="Trials of each contender; contenders take turns.", callback=within(1, 10_000)
     ),
 ]
 Seconds = Annotated[
-    float, typer.Option(help="About how long a trial takes.", callback=within(0.0001, 60))
+    float, typer.Option(help="Approximate length of a trial.", callback=within(0.0001, 60))
 ]
 Samples = Annotated[
     int | None,
     typer.Option(
-        help="Samples in a trial, instead of --seconds.",
+        help="Samples per trial, instead of --seconds.",
         show_default=False,
         callback=within(1, 10**12),
     ),
 ]
 Input = Annotated[
-    Path | None, typer.Option(help="A sound file instead of the recording made here.")
+    Path | None, typer.Option(help="Sound file to use instead of the generated recording.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Kind = Annotated[str, typer.Option(help="How operators are written: library, kernel or python.")]
-Operators = Annotated[int, typer.Option(help="Operators in the chain.", callback=within(1, 10_000))]
-Peers = Annotated[bool, typer.Option("--peers", help="Run other engines on the same work.")]
+Kind = Annotated[
+    str, typer.Option(help="Implementation of the operators: library, kernel or python.")
+]
+Operators = Annotated[
+    int, typer.Option(help="Number of operators in the chain.", callback=within(1, 10_000))
+]
+Peers = Annotated[
+    bool, typer.Option("--peers", help="Also run the benchmark on other stream engines.")
+]
 Clock = Annotated[
-    str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
+    str,
+    typer.Option(
+        help="Clock of the measurement: wall, or processor (CPU time, for a busy machine)."
+    ),
 ]
 Alpha = Annotated[
     float,
     typer.Option(
-        help="Windows pass whose standard deviation is above this.", callback=within(-1e9, 1e9)
+        help="Keep windows whose standard deviation is above this.", callback=within(-1e9, 1e9)
     ),
 ]
 Beta = Annotated[
     float,
-    typer.Option(help="Windows pass whose mean is below this.", callback=within(-1e9, 1e9)),
+    typer.Option(help="Keep windows whose mean is below this.", callback=within(-1e9, 1e9)),
 ]
 
 
@@ -74,7 +83,7 @@ def passchain(
     samples: Samples = None, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """Ten operators that pass their input on: what passing data costs."""
+    """Measure the cost of passing data: ten operators that pass their input on."""
     from xstream.bench import table1
 
     _measure(
@@ -92,14 +101,14 @@ def statfilter(
     megabytes: Annotated[
         float,
         typer.Option(
-            help="Also measured once over so much memory; 0: only in cache.",
+            help="Also measure a recording of this size; 0 measures in cache only.",
             callback=within(0, 512),
         ),
     ] = 256.0,
     alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """Two filters over windows, beside a bare numba loop with the same arithmetic."""
+    """Measure two filters over windows, compared with a numba loop with the same arithmetic."""
     from xstream.bench import table1
 
     _measure(
@@ -117,7 +126,7 @@ def silencefilter(
     beta: Beta = 0.001, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """A stream joined with the ranges of it that hold a voice."""
+    """Measure a stream that is joined with the ranges in which a voice was detected."""
     from xstream.bench import table1
 
     _measure(
@@ -135,7 +144,7 @@ def enginebench(
     operators: Operators = 1000, trials: Trials = 9, seconds: Seconds = 0.1,
     samples: Samples = None, input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """A thousand pass-through operators: nanoseconds a hop under every scheduler."""
+    """Measure nanoseconds per hop through 1,000 pass-through operators under every scheduler."""
     from xstream.bench.enginebench import enginebench as run
 
     _measure(
@@ -152,7 +161,7 @@ def ratecontrol(
     trials: Trials = 5, seconds: Seconds = 0.1, input: Input = None,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """Up to ten times the load that can be served, with rate control and without (Figure 7)."""
+    """Measure overload (up to ten times the capacity) with and without rate control (Figure 7)."""
     from xstream.bench.ratecontrol import ratecontrol as run
 
     _measure(
@@ -168,7 +177,7 @@ def pythonop(
     operators: Operators = 1, trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
     input: Input = None, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """What a plain Python operator costs by the tuple."""
+    """Measure the cost of a plain Python operator per tuple."""
     from xstream.bench.pythonop import pythonop as run
 
     _measure(
@@ -180,11 +189,11 @@ def pythonop(
 
 
 def add_applications() -> None:
-    """A command for every benchmark that an installed application names."""
+    """Add a command for every benchmark of an installed application."""
     for entry in sorted(metadata.entry_points(group="xstream.benchmarks"), key=lambda e: e.name):
-        app.command(entry.name, help=f"The application {entry.name}, as its README describes it.")(
-            _application(entry)
-        )
+        app.command(
+            entry.name, help=f"Measure the application {entry.name}; its README describes it."
+        )(_application(entry))
 
 
 def _application(entry: metadata.EntryPoint) -> Callable[..., None]:
@@ -208,7 +217,7 @@ def _measure(
     from xstream.bench.settings import Settings
 
     with (
-        interrupted_with(f"the benchmark {name} is not finished, so that no figures are shown"),
+        interrupted_with(f"the benchmark {name} was not finished; no figures are shown"),
         Progress(name, unit="preparation") as progress,
     ):
         report = benchmark(Settings(**values, progress=progress))

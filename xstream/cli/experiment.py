@@ -1,4 +1,4 @@
-"""`xstream experiment`: experiments, their tables, their pages; this prints."""
+"""`xstream experiment`: run experiments, write their pages and print their tables."""
 
 from __future__ import annotations
 
@@ -18,32 +18,40 @@ __all__ = ["experiment"]
 def experiment(
     name: Annotated[
         str | None,
-        typer.Argument(help="table1, fig6, fig7, fig8, cache, all of them, or a folder of yours."),
+        typer.Argument(
+            help="table1, fig6, fig7, fig8, cache, all, or the folder of your own experiment."
+        ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The full size, instead of one that takes a minute.")
+        bool,
+        typer.Option(
+            "--full", help="Run at full size; without it, an experiment takes about a minute."
+        ),
     ] = False,
     trials: Annotated[
         int | None,
-        typer.Option(help="Trials of each point, in turns.", callback=within(1, 10_000)),
+        typer.Option(help="Trials per point; points take turns.", callback=within(1, 10_000)),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(help="About how long a trial takes.", callback=within(0.0001, 60)),
+        typer.Option(help="Approximate length of a trial.", callback=within(0.0001, 60)),
     ] = None,
     clock: Annotated[
-        str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
+        str,
+        typer.Option(
+            help="Clock of the measurement: wall, or processor (CPU time, for a busy machine)."
+        ),
     ] = "wall",
     peers: Annotated[
         bool | None,
-        typer.Option(help="table1: other engines that are installed; as a rule at full size only."),
+        typer.Option(help="table1: run installed peer engines too; the default with --full."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory for results; NAME is added.")] = Path(
-        "experiments"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Directory for results, in a subdirectory NAME.")
+    ] = Path("experiments"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run an experiment of the paper: a CSV file of every trial, a page with plots, and text."""
+    """Run an experiment of the paper and write its trials (CSV), its page (HTML) and a summary."""
     from xstream.bench.experiment import Scale, experiments, find_experiment
     from xstream.errors import InputError
 
@@ -51,7 +59,7 @@ def experiment(
         _print_list({known: find_experiment(known).title for known in experiments()}, json)
         return
     if clock not in ("wall", "processor"):
-        raise InputError(f"--clock is wall or processor, not {clock!r}")
+        raise InputError(f"--clock must be wall or processor, not {clock!r}")
     require_package("plotly")
     scale = Scale(
         full=full,
@@ -69,7 +77,7 @@ def experiment(
 
 
 def _run_one(name: str, scale: Scale, out: Path, quiet: bool) -> dict[str, Any]:
-    """Run an experiment, write what it finds, and print it unless told to be quiet."""
+    """Run an experiment, write its results, and print them unless `quiet`."""
     from dataclasses import replace
 
     from xstream.bench.experiment import find_experiment, run_experiment
@@ -83,7 +91,7 @@ def _run_one(name: str, scale: Scale, out: Path, quiet: bool) -> dict[str, Any]:
         files = _files(outcome, found)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"{chosen.name} is not finished, so that nothing of it is written"
+            f"{chosen.name} was not finished; none of its results are written"
         ) from None
     written = _write(files, out / chosen.name)
     if not quiet:
@@ -92,7 +100,7 @@ def _run_one(name: str, scale: Scale, out: Path, quiet: bool) -> dict[str, Any]:
 
 
 def _run_all(scale: Scale, out: Path, json: bool) -> None:
-    """Run every experiment that can be run here; say which are left out, and why."""
+    """Run every experiment that can run on this machine; report the others with the reason."""
     from xstream.bench.experiment import Unavailable, experiments, find_experiment
 
     done: list[dict[str, Any]] = []
@@ -113,8 +121,10 @@ def _run_all(scale: Scale, out: Path, json: bool) -> None:
                 left_out.setdefault(name, "interrupted")
         if json:
             _print_json([*done, *_left_out_rows(left_out)])
-        kept = f"{', '.join(finished)}: finished, in {out}" if finished else "none is finished"
-        raise KeyboardInterrupt(f"{interrupt or 'nothing more is written'}; {kept}") from None
+        kept = f"{', '.join(finished)}: finished, in {out}" if finished else "none was finished"
+        raise KeyboardInterrupt(
+            f"{interrupt or 'no further results are written'}; {kept}"
+        ) from None
     if json:
         _print_json([*done, *_left_out_rows(left_out)])
         return
@@ -173,6 +183,6 @@ def _print(found: dict[str, Any], written: list[Path]) -> None:
     console.print(f"{found['title']}\n{how}\n", soft_wrap=True, markup=False)
     print_table(console, found["table"]["columns"], found["table"]["rows"])
     console.print()
-    print_table(console, ("figure", "value", "", "asked", ""), figure_rows(found["figures"]))
+    print_table(console, ("figure", "value", "", "target", ""), figure_rows(found["figures"]))
     console.print(f"\n{found['text'].strip()}\n", soft_wrap=True, markup=False)
     console.print("written: " + ", ".join(map(str, written)), soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""`xstream profile`: a query under every memory manager, scheduler and batch; this prints."""
+"""`xstream profile`: run a query under several memory managers, schedulers and burst sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def profile(
         ),
     ],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="The script's own arguments, behind --.")
+        list[str] | None, typer.Argument(help="Arguments of the script, after --.")
     ] = None,
     memory: Annotated[
         str, typer.Option(help="Memory managers, separated by commas, or all.")
@@ -39,33 +39,46 @@ def profile(
     scheduler: Annotated[str, typer.Option(help="Schedulers, separated by commas, or all.")] = "df",
     batch: Annotated[
         str,
-        typer.Option(help="Tuples that a source lets in at a time, separated by commas, or none."),
+        typer.Option(help="Values of tuple_burst, separated by commas; none means no limit."),
     ] = "64",
     window: Annotated[
-        int, typer.Option(help="Applications: samples in a segment.", callback=within(1, 2**20))
+        int, typer.Option(help="Applications: samples per segment.", callback=within(1, 2**20))
     ] = 4096,
     seconds: Annotated[
         float,
-        typer.Option(help="Applications: about how long a run is.", callback=within(0.0001, 60)),
+        typer.Option(
+            help="Applications: approximate length of a run.", callback=within(0.0001, 60)
+        ),
     ] = 0.1,
     query: Annotated[
         int,
-        typer.Option(help="Scripts: which of the queries it runs.", callback=within(1, 1_000_000)),
+        typer.Option(
+            help="Scripts: the number of the query to profile, in the order in which they run.",
+            callback=within(1, 1_000_000),
+        ),
     ] = 1,
     trials: Annotated[
         int,
-        typer.Option(help="Plain runs of each variant, in turns.", callback=within(1, 10_000)),
+        typer.Option(
+            help="Runs of each variant without profiling; variants take turns.",
+            callback=within(1, 10_000),
+        ),
     ] = 3,
     clock: Annotated[
-        str, typer.Option(help="wall, or processor: the time that a busy machine leaves us.")
+        str,
+        typer.Option(
+            help="Clock of the measurement: wall, or processor (CPU time, for a busy machine)."
+        ),
     ] = "wall",
-    html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write an HTML page with plots to this file.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the JSON here as well, for `xstream report`.")
+        Path | None, typer.Option(help="Write the JSON to this file, for `xstream report`.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run a query under every variant: throughput, copies and who causes them, memory, time."""
+    """Profile a query: throughput, copies and their causes, memory and time of every variant."""
     from xstream.bench.profile import compare, variants
     from xstream.bench.subjects import application, script_query
     from xstream.errors import InputError
@@ -75,10 +88,10 @@ def profile(
     for path in filter(None, (html, out)):
         check_output_file(path)
     if clock not in ("wall", "processor"):
-        raise InputError(f"--clock is wall or processor, not {clock!r}")
+        raise InputError(f"--clock must be wall or processor, not {clock!r}")
     chosen = variants(memory, scheduler, batch)
     with (
-        interrupted_with("the profile is not finished, so that nothing is shown or written"),
+        interrupted_with("the profile was not finished; nothing is shown or written"),
         Progress("profile", unit="preparation") as progress,
     ):
         if subject.endswith(".py") or Path(subject).is_file():
@@ -104,7 +117,7 @@ def _compare_script(
     clock: str,
     progress: Progress,
 ) -> Comparison:
-    """A script's query; where an operator of the script's fails, its line is named."""
+    """Profile the query of a script; an error of its operators names the line of the script."""
     from xstream.bench.profile import compare
     from xstream.bench.subjects import line_that_failed
     from xstream.errors import InputError, XStreamError
@@ -146,8 +159,8 @@ def _print(comparison: Comparison, html: Path | None) -> None:
         for profile, plain in zip(comparison.profiles, found["profiles"], strict=True)
         for row in copy_rows(plain)[:4]
     ]
-    console.print("\nwho causes the copies")
-    print_table(console, ("variant", "operator", "copied", "of all", "why"), rows)
+    console.print("\nwhich operators cause the copies")
+    print_table(console, ("variant", "operator", "copied", "of all", "reason"), rows)
     still = [
         profile.variant.name for profile in comparison.profiles if not profile.memory.bytes_copied
     ]

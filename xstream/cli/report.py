@@ -1,4 +1,4 @@
-"""`xstream report`: one page of everything that was measured."""
+"""`xstream report`: one page with all results of a directory."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ __all__ = ["report"]
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the results lie.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Directory with results.")],
     out: Annotated[
-        Path | None, typer.Option(help="The page to write; DIR/report.html if not given.")
+        Path | None, typer.Option(help="Page to write; the default is DIR/report.html.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the list of results as JSON.")
+    ] = False,
 ) -> None:
-    """Gather the experiments, profiles, benchmarks and ratings below DIR on one page."""
+    """Write one page with all experiments, profiles, benchmarks and ratings in DIR."""
     from xstream.report.gathered import KINDS, gather, gathered_page
     from xstream.report.page import write
 
     require_package("plotly")
     target = out or folder / "report.html"
-    if folder.is_dir():  # else `gathered_page` says what is wrong with it
+    if folder.is_dir():  # otherwise `gathered_page` raises the error
         check_output_file(target)
     page = gathered_page(folder)
     write(target, page)

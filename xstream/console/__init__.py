@@ -1,4 +1,4 @@
-"""What all commands share: interrupts, progress, checks of options and outputs, their text."""
+"""What all commands share: interrupts, progress, checks of options, outputs and packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that is running, for pages and result files that say how they were made."""
+"""The command that is running, for pages and result files that record it."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def command_recorded() -> Iterator[None]:
 
 
 def command_line() -> str:
-    """The command with its arguments as the user typed them; empty where Python code called us."""
+    """Return the command as the user typed it; empty if Python code called the library."""
     return _running[-1] if _running else ""

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM end a command with one sentence and the exit code of the signal.
 
-A command that is interrupted raises `KeyboardInterrupt`; the text of the exception, if there is
-one, is the sentence that the user reads: what was kept and what was not.
+A command that is interrupted raises `KeyboardInterrupt`; the text of the exception, if it has one,
+is shown to the user and says what was kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = ["exit_on_interrupt", "interrupted_with"]
 
-#: How long after a lost interrupt it is sent again.
+#: Seconds after which a lost interrupt is sent again.
 AGAIN_S = 0.05
 
 
@@ -24,7 +24,7 @@ AGAIN_S = 0.05
 def exit_on_interrupt() -> Iterator[None]:
     """Exit with 130 after Ctrl-C and with 143 after SIGTERM, with one sentence on stderr.
 
-    SIGTERM is delivered as if it were Ctrl-C, so that whoever handles one handles both.
+    SIGTERM is delivered as if it were Ctrl-C, so that one handler serves both.
 
     >>> try:
     ...     with exit_on_interrupt():
@@ -39,7 +39,7 @@ def exit_on_interrupt() -> Iterator[None]:
         nonlocal received
         received = signal.SIGTERM
         if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
-            # A shell that starts a command in the background has Ctrl-C ignored.
+            # A shell ignores Ctrl-C for commands that it starts in the background.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
@@ -51,8 +51,8 @@ def exit_on_interrupt() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         what = f": {interrupt}" if str(interrupt) else ""
         print(f"\nxstream: interrupted{what}", file=sys.stderr, flush=True)
-        # Python notes that Ctrl-C ended a piece of code given as text (a dataclass has such), and
-        # would die of the signal at its end; the next such piece makes it forget that.
+        # If Ctrl-C ended a call of `exec` (a dataclass makes such calls), Python remembers that and
+        # would end with the signal instead of the exit code; another call of `exec` resets it.
         exec("")
         sys.exit(128 + received)
     finally:
@@ -62,7 +62,7 @@ def exit_on_interrupt() -> Iterator[None]:
 
 @contextmanager
 def interrupted_with(sentence: str) -> Iterator[None]:
-    """Say what became of the work that an interrupt cuts short, unless somebody has said it.
+    """Set the text of a `KeyboardInterrupt` that has none: what was kept and what was not.
 
     >>> try:
     ...     with interrupted_with("nothing was written"):
@@ -79,9 +79,9 @@ def interrupted_with(sentence: str) -> Iterator[None]:
 
 @contextmanager
 def _none_is_lost() -> Iterator[None]:
-    """Send an interrupt again that struck where Python cannot raise it.
+    """Send an interrupt again that arrived where Python cannot raise it.
 
-    That is in finalisers and in functions that C calls, as LLVM does while numba compiles.
+    That is in finalisers and in callbacks from C, for example from LLVM while numba compiles.
     """
     before = sys.unraisablehook
     over = threading.Event()
@@ -100,5 +100,5 @@ def _none_is_lost() -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()  # somebody may have noticed the interrupt although it was lost
+        over.set()  # the interrupt may have been handled in another way
         sys.unraisablehook = before

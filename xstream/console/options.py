@@ -13,7 +13,7 @@ __all__ = ["within"]
 
 
 def within(low: float, high: float) -> Callable[[typer.CallbackParam, float | None], float | None]:
-    """A callback of `typer.Option` that refuses what is not a number from `low` to `high`.
+    """Return a callback of `typer.Option` that refuses numbers outside `low` to `high`.
 
     Unlike `min` and `max` of `typer.Option`, it refuses NaN.
     """

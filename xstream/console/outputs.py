@@ -1,4 +1,4 @@
-"""Output paths are checked before the work begins: nobody waits for a result that is then lost."""
+"""Checks of output paths, made before the work begins so that no result is lost at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_output_directory", "check_output_file", "whole_file"]
 
 
 def check_output_file(path: Path) -> None:
-    """Refuse a file that could not be written. Nothing is created or changed."""
+    """Refuse a file that cannot be written. Nothing is created or changed."""
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a directory")
     if path.exists():
@@ -25,15 +25,15 @@ def check_output_file(path: Path) -> None:
 
 
 def check_output_directory(path: Path) -> None:
-    """Refuse a directory that could not be created or written into. Nothing is created."""
+    """Refuse a directory that cannot be created or written to. Nothing is created."""
     _check_folder(path, path)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file that then takes the place of `path`: whole, or not at all."""
+    """Return a temporary file that replaces `path` when the block ends without an error."""
     if path.exists() and not path.is_file():
-        yield path  # a device or a pipe, which is not to be replaced
+        yield path  # a device or a pipe, which must not be replaced
         return
     part = path.with_name(path.name + ".part")
     try:
@@ -47,7 +47,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _check_folder(path: Path, folder: Path) -> None:
-    """Try to write a nameless file into the nearest folder that exists."""
+    """Try to create a temporary file in the nearest folder that exists."""
     existing = folder.absolute()
     try:
         while not existing.exists():

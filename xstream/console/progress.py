@@ -1,4 +1,4 @@
-"""How far a command is: a bar with the time left on a terminal, plain lines elsewhere."""
+"""Progress of a command: a bar with the remaining time on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, TextIO
 
 __all__ = ["Progress"]
 
-#: A command that is done sooner shows no progress.
+#: Commands that take less time show no progress.
 QUIET_S = 2.0
-#: How often a plain line is printed.
+#: Seconds between plain lines.
 LINE_EVERY_S = 5.0
-#: How often a bar is drawn.
+#: Seconds between two drawings of a bar.
 DRAW_EVERY_S = 0.1
 
 
 class Progress:
-    """Progress of one task, on stderr; `total` is None where nobody knows it.
+    """Progress of one task, on stderr; `total` is None if it is unknown.
 
-    `done` is an absolute number, so that it may also be read off something that runs elsewhere.
+    `done` is an absolute number, so that it can also be read from a task in another process.
 
     >>> with Progress("profile", total=12, unit="trial") as progress:
     ...     progress.update(3)
@@ -66,26 +66,26 @@ class Progress:
 
     @classmethod
     def silent(cls) -> Progress:
-        """One that nobody sees: no time passes for it."""
+        """Return a progress that shows nothing."""
         return cls("", clock=lambda: 0.0)
 
     def begin(self, total: float | None, unit: str) -> None:
-        """The next part of the work begins: it is counted from zero, at a pace of its own."""
+        """Begin the next part of the work; its progress and rate are counted from zero."""
         self.total, self.unit, self.done, self._first, self.note = total, unit, 0.0, 0.0, ""
         self._phase_began = self._clock()
         if self._bar is not None:
             self._bar.reset(self._task, total=total)
 
     def resume_at(self, done: float) -> None:
-        """Say what had been done before, which tells nothing about the time that is left."""
+        """Set the work that was done earlier, which is not used to estimate the remaining time."""
         self._first = self.done = done
 
     def advance(self, by: float = 1, note: str = "") -> None:
-        """So much more is done."""
+        """Add to the work that is done."""
         self.update(self.done + by, note)
 
     def update(self, done: float, note: str = "") -> None:
-        """So much is done; `note` is shown behind it."""
+        """Set the work that is done; `note` is shown after it."""
         self.done, self.note = done, note
         now = self._clock()
         if now - self._began < QUIET_S:
@@ -100,14 +100,14 @@ class Progress:
             print(self.text(now - self._phase_began), file=self._stream, flush=True)
 
     def say(self, sentence: str) -> None:
-        """Print a sentence of its own, above the bar where there is one."""
+        """Print a sentence, above the bar if there is one."""
         if self._bar is not None:
             self._bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
         else:
             print(sentence, file=self._stream, flush=True)
 
     def text(self, elapsed_s: float) -> str:
-        """The plain line."""
+        """Return the plain line."""
         parts = [f"{self._counted()}"]
         if self.total:
             parts[0] += f" ({self._share():.0%})".replace("%", " %")
@@ -119,7 +119,7 @@ class Progress:
         return f"{self.what}: {', '.join(parts)}"
 
     def left_s(self, elapsed_s: float) -> float | None:
-        """The seconds left at the pace so far; None where it cannot be known."""
+        """Return the estimated remaining seconds; None if they are unknown."""
         if not self.total or self.done <= self._first:
             return None
         return max(self.total - self.done, 0.0) / (self.done - self._first) * elapsed_s
@@ -130,7 +130,7 @@ class Progress:
         return f"{unit}{done}" + (f" of {self.total:,.0f}" if self.total else "")
 
     def _share(self) -> float:
-        """Never rounded up to all."""
+        """Return the share that is done; never rounded up to 1."""
         assert self.total
         return min(self.done / self.total, 1.0 if self.done >= self.total else 0.994)
 
@@ -141,7 +141,7 @@ class Progress:
             from rich.progress import Progress as Bar
 
             columns = (TextColumn(self.what), BarColumn(), TextColumn("{task.fields[text]}"))
-            # Drawn by `update` alone: a thread that draws would run beside what is measured.
+            # Drawn only in `update`: a thread that draws would disturb measurements.
             self._bar = Bar(
                 *columns, console=Console(file=self._stream), transient=True, auto_refresh=False
             )

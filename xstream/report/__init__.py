@@ -1,4 +1,4 @@
-"""Pages for people to look at: self-contained HTML, with plots that need no network.
+"""Self-contained HTML pages, with plots that need no network.
 
 page            the frame that all pages share: title, tables, text, plots
 plots           lines and bars with confidence intervals

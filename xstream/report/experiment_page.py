@@ -1,4 +1,4 @@
-"""The page of an experiment: what the paper found, what we find, plots and every figure."""
+"""The page of an experiment: the findings of the paper, ours, plots and all figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["experiment_page", "experiment_parts", "experiment_text", "figure_row
 
 
 def drawn(plot: Plot, rows: Sequence[Row]) -> Any:
-    """Means of the rows that belong to a plot, with their 95 % confidence intervals."""
+    """Draw the means of the rows of a plot, with their 95 % confidence intervals."""
     wanted = [row for row in rows if all(row.get(k) == v for k, v in plot.where.items())]
     series: dict[str, list[tuple[Any, float, float]]] = {}
     for key, (mean, half) in summary(wanted, [*plot.by, plot.x], plot.value).items():
@@ -26,7 +26,7 @@ def drawn(plot: Plot, rows: Sequence[Row]) -> Any:
 
 
 def figure_rows(figures: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Figures with what is asked of them."""
+    """Return a row for each figure, with its target."""
     rows: list[tuple[str, ...]] = []
     for figure in figures:
         asked = ""
@@ -40,13 +40,13 @@ def figure_rows(figures: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def experiment_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
-    """What stands on the page, from an outcome's plain data."""
+    """Return the parts of the page of an outcome, which is plain data."""
     drawings = [Plot(**plot) for plot in found["plots"]]
     return [
         section("What the paper found", paragraphs(found["paper"])),
         section(
             "What we find", paragraphs(found["text"]),
-            table_html(("figure", "value", "", "asked", ""), figure_rows(found["figures"])),
+            table_html(("figure", "value", "", "target", ""), figure_rows(found["figures"])),
         ),
         plots_html((drawn(plot, found["rows"]) for plot in drawings), first_plot),
         section(
@@ -56,27 +56,27 @@ def experiment_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
 
 
 def subtitle(found: dict[str, Any]) -> str:
-    """How it was measured."""
-    by = "the wall clock" if found["clock"] == "wall" else "the processor's clock"
+    """Say how the experiment was measured."""
+    by = "wall-clock time" if found["clock"] == "wall" else "CPU time"
     return (
-        f"{found['scale'].capitalize()} size, {found['trials']} trials in turns, by {by}; "
+        f"{found['scale'].capitalize()} size, {found['trials']} trials in turns, {by}; "
         "whiskers are 95 % confidence intervals."
     )
 
 
 def experiment_page(found: dict[str, Any]) -> str:
-    """A whole page."""
+    """Return the page as HTML."""
     return document(found["title"], experiment_parts(found), found["machine"], subtitle(found))
 
 
 def experiment_text(found: dict[str, Any]) -> str:
-    """The same as Markdown, for readers of the source tree."""
+    """Return the page as Markdown, for readers of the source tree."""
 
     def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         lines = ["| " + " | ".join(cells) + " |" for cells in [columns, *rows]]
         return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])
 
-    figures = table(("figure", "value", "unit", "asked", "verdict"), figure_rows(found["figures"]))
+    figures = table(("figure", "value", "unit", "target", "verdict"), figure_rows(found["figures"]))
     means = table(found["table"]["columns"], found["table"]["rows"])
     return (
         f"# {found['title']}\n\n{subtitle(found)} {machine_line(found['machine'])}.\n\n"

@@ -1,4 +1,4 @@
-"""`xstream report`: one page that gathers experiments, profiles, benchmarks and ratings."""
+"""`xstream report`: one page with experiments, profiles, benchmarks and ratings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xstream.report.sections import page_parts
 
 __all__ = ["KINDS", "gather", "gathered_page"]
 
-#: What is gathered, by the key of its JSON, in the order of the page.
+#: Kinds of results, by the key of their JSON, in the order of the page.
 KINDS = {
     "outcome": "experiment",
     "profile": "profile",
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def gather(folder: Path) -> list[tuple[str, Path, dict[str, Any]]]:
-    """Every JSON file below a folder that one of our commands wrote: kind, file, data."""
+    """Return kind, file and data of every JSON file in a folder that a command of xstream wrote."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a directory")
     found = []
@@ -35,7 +35,7 @@ def gather(folder: Path) -> list[tuple[str, Path, dict[str, Any]]]:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            continue  # somebody else's
+            continue  # not a result of ours
         kind = next((kind for kind in KINDS if isinstance(data, dict) and kind in data), None)
         if kind is not None:
             found.append((kind, path, data))
@@ -44,12 +44,12 @@ def gather(folder: Path) -> list[tuple[str, Path, dict[str, Any]]]:
 
 
 def gathered_page(folder: Path) -> str:
-    """The page; an error where there is nothing to show."""
+    """Return the page; a folder without results is an error."""
     found = gather(folder)
     if not found:
         raise InputError(
-            f"{folder} holds no results: `xstream experiment --out`, `xstream profile --out` and "
-            "`xstream bench --json` write them"
+            f"{folder} contains no results: `xstream experiment --out`, `xstream profile --out` "
+            "and `xstream bench --json` write them"
         )
     body: list[str] = []
     links: list[str] = []
@@ -70,7 +70,7 @@ def gathered_page(folder: Path) -> str:
     ]
     navigation = f"<nav>{' '.join(links)}</nav>"
     body = [navigation, *body]
-    return document("xstream: what was measured", body, machine(), ", ".join(counted))
+    return document("xstream: results", body, machine(), ", ".join(counted))
 
 
 def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str, list[str]]:
@@ -89,7 +89,7 @@ def _shown(kind: str, path: Path, data: dict[str, Any], plot: int) -> tuple[str,
             return data["page"]["title"], page_parts(data["page"], plot)
         return f"Rating {path.stem}", list(_rating_without_page(data["rating"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{path} is not what it seems to be: {error!r}") from error
+        raise InputError(f"{path} is not a valid result file: {error!r}") from error
 
 
 def _benchmark(data: dict[str, Any]) -> Iterator[str]:
@@ -105,15 +105,15 @@ def _benchmark(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _rating_without_page(rating: Any) -> Iterator[str]:
-    """What an earlier version stored, without a page to show it by."""
+    """Show a rating that an earlier version stored without a page."""
     if isinstance(rating, dict) and "sentence" in rating:
         yield f"<p><strong>{escape(str(rating['sentence']))}</strong></p>"
     rows = table_html(("", ""), _flat(rating))
-    yield f"<details><summary>Everything that was stored</summary>{rows}</details>"
+    yield f"<details><summary>All stored data</summary>{rows}</details>"
 
 
 def _flat(data: Any, name: str = "") -> list[tuple[str, str]]:
-    """Plain data as rows of names and values, nested names joined."""
+    """Flatten plain data to rows of names and values; nested names are joined."""
     if isinstance(data, dict):
         return [
             row

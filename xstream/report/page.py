@@ -1,4 +1,4 @@
-"""The frame of every page: one HTML file that needs nothing else."""
+"""The frame of every page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ _PLOT = 'class="plot"'
 def document(
     title: str, body: Iterable[str], machine: Mapping[str, Any], subtitle: str = ""
 ) -> str:
-    """A whole page; plotly's script is in it once, where there are plots.
+    """Return a complete page; it contains plotly's script once if it has plots.
 
-    `machine` says where, when and by which command the figures were made: `bench.report.machine`.
+    `machine` describes where, when and by which command the figures were measured
+    (`bench.report.machine`).
     """
     content, script = "".join(body), ""
     if _PLOT in content:
@@ -75,19 +76,19 @@ def document(
 
 
 def write(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never sees half a page."""
+    """Write a page atomically: a reader never sees half of it."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def section(title: str, *parts: str, anchor: str | None = None) -> str:
-    """A heading and what stands below it."""
+    """Return a heading and the parts below it."""
     place = f' id="{escape(anchor)}"' if anchor else ""
     return f"<h2{place}>{escape(title)}</h2>{''.join(parts)}"
 
 
 def paragraphs(text: str) -> str:
-    """Plain text with blank lines between paragraphs; `code` in backquotes."""
+    """Return HTML for plain text: blank lines between paragraphs, code in backquotes."""
     parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     return "".join(f"<p>{_marked(part)}</p>" for part in parts)
 
@@ -97,7 +98,7 @@ def _marked(text: str) -> str:
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table that scrolls by itself where the screen is narrow; numbers stand right."""
+    """Return a table that scrolls on a narrow screen; numbers are right-aligned."""
     cells = [[str(cell) for cell in row] for row in rows]
     numeric = [
         bool(cells) and all(_NUMBER.match(row[i]) or row[i] in ("", "-") for row in cells)
@@ -116,7 +117,7 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """Where and on what something was measured, in one line.
+    """Describe the machine of a measurement in one line.
 
     >>> machine_line({"processor": "Xeon", "cores": 2, "load": 0.5, "xstream": "1.0"})
     'Xeon, 2 cores, load 0.5, xstream 1.0'
@@ -130,7 +131,7 @@ def machine_line(machine: Mapping[str, Any]) -> str:
 
 
 def origin_html(machine: Mapping[str, Any], what: str = "Made") -> str:
-    """The machine and versions, and when and by which command something was made."""
+    """Describe the machine and versions of a result, its date and its command."""
     made = "Date and command were not recorded."
     if machine.get("date"):
         when = datetime.fromisoformat(machine["date"]).astimezone(UTC)
@@ -141,16 +142,16 @@ def origin_html(machine: Mapping[str, Any], what: str = "Made") -> str:
 
 
 def plots_html(figures: Iterable[Any], first: int = 0) -> str:
-    """Plots, numbered from `first`, each below its title; those with nothing to show are left out.
+    """Return plots, numbered from `first`, each below its title; empty plots are left out.
 
-    The page's own headings name the plots, since a plot's title does not wrap on a phone.
+    The titles are headings of the page, because a title inside a plot does not wrap on a phone.
     """
     shown = [figure for figure in figures if not _is_empty(figure)]
     return "".join(_plot_html(figure, first + number) for number, figure in enumerate(shown))
 
 
 def _is_empty(figure: Any) -> bool:
-    """Whether no trace has a point."""
+    """Return whether no trace has a point."""
     for trace in figure.data:
         values = trace.z if trace.type == "heatmap" else trace.x if _lies(trace) else trace.y
         if values is not None and not all(_is_missing(value) for value in values):
@@ -165,7 +166,7 @@ def _lies(trace: Any) -> bool:
 def _is_missing(value: Any) -> bool:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return all(_is_missing(each) for each in value)
-    return value is None or bool(value != value)  # NaN differs from itself
+    return value is None or bool(value != value)  # NaN is not equal to itself
 
 
 def _plot_html(figure: Any, number: int) -> str:

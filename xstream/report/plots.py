@@ -1,4 +1,4 @@
-"""Lines and bars with confidence intervals, in one look."""
+"""Line and bar plots with confidence intervals, in one style."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "with_legend_room",
 ]  # fmt: skip
 
-#: Told apart on paper and by those who do not see red and green.
+#: Colours that can be distinguished in print and by colour-blind readers.
 COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b03a5b", "#2aa3b5")
 #: Pixels between the top of a plot and its x axis.
 HEIGHT = 300
@@ -22,7 +22,7 @@ Series = Sequence[tuple[Any, float, float]]
 
 
 def graph_objects() -> Any:
-    """The module `plotly.graph_objects`, imported when the first plot is made."""
+    """Import and return the module `plotly.graph_objects`."""
     require_package("plotly")
     import plotly.graph_objects
 
@@ -30,7 +30,7 @@ def graph_objects() -> Any:
 
 
 def layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
-    """The look of every plot: axes with titles, and room for a legend below them."""
+    """Set the style of a plot: titles of the axes, and room for a legend below them."""
     figure.update_layout(
         title=title, xaxis_title=x, yaxis_title=y, template="plotly_white",
         font={"family": "system-ui"}, margin={"l": 60, "r": 12, "t": 12},
@@ -43,7 +43,7 @@ def layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
 
 
 def with_legend_room(figure: Any) -> Any:
-    """Make a plot as high as its legend needs on a phone, where every name has its own line."""
+    """Make room for a legend on a phone, where every name takes a line."""
     shown = figure.layout.showlegend or len(figure.data) > 1
     names = [trace for trace in figure.data if trace.showlegend is not False] if shown else []
     below = 60 + 16 * len(names)
@@ -51,7 +51,7 @@ def with_legend_room(figure: Any) -> Any:
 
 
 def _whiskers(points: Series) -> dict[str, Any] | None:
-    """Confidence intervals; those of what cannot be negative, a rate or a time, end at zero."""
+    """Return error bars; those of rates and times, which cannot be negative, end at zero."""
     if not any(point[2] for point in points):
         return None
     halves = [point[2] for point in points]
@@ -62,13 +62,13 @@ def _whiskers(points: Series) -> dict[str, Any] | None:
 
 
 def _log_ticks(series: Mapping[str, Series]) -> dict[str, Any]:
-    """Ticks of a logarithmic y axis: 1, 2, 5, 10, and so on, each with its whole number."""
+    """Return the ticks of a logarithmic y axis: 1, 2, 5, 10 and so on, written in full."""
     heights = [point[1] for points in series.values() for point in points if point[1] > 0]
     if not heights:
         return {}
     low, high = math.floor(math.log10(min(heights))), math.ceil(math.log10(max(heights)))
     digits = (1, 2, 5) if high - low <= 4 else (1,)
-    # A decade more on both sides, for what a page adds to the plot.
+    # One decade more on both sides, for traces that a page adds to the plot.
     ticks = [float(f"{d}e{power}") for power in range(low - 1, high + 2) for d in digits]
     return {"yaxis_tickvals": ticks, "yaxis_ticktext": [f"{tick:,g}" for tick in ticks]}
 
@@ -82,7 +82,7 @@ def lines(
     log_y: bool = False,
     dashed: Sequence[str] = (),
 ) -> Any:
-    """One line for each name; whiskers are 95 % confidence intervals."""  # fmt: skip
+    """Draw a line for each name; error bars are 95 % confidence intervals."""  # fmt: skip
     go = graph_objects()
 
     figure = go.Figure()
@@ -104,7 +104,7 @@ def lines(
         axes |= _log_ticks(series)
     else:
         axes["yaxis_rangemode"] = "tozero"
-    if log_x:  # what was measured, and nothing between
+    if log_x:  # ticks at the measured values only
         measured = sorted({point[0] for points in series.values() for point in points})
         axes["xaxis_tickvals"] = measured
         axes["xaxis_ticktext"] = [f"{x:,g}" for x in measured]
@@ -112,7 +112,7 @@ def lines(
 
 
 def bars(title: str, x: str, y: str, series: Mapping[str, Series], log_y: bool = False) -> Any:
-    """Groups of bars: a colour for each name, a group for each x."""
+    """Draw groups of bars: one colour for each name, one group for each x."""
     go = graph_objects()
 
     figure = go.Figure()
@@ -136,7 +136,7 @@ def stacked_bars(
     parts: Mapping[str, Sequence[float]],
     percent: bool = False,
 ) -> Any:
-    """Horizontal bars, one for each name, made of parts."""  # fmt: skip
+    """Draw a stacked horizontal bar for each name."""  # fmt: skip
     go = graph_objects()
 
     figure = go.Figure()

@@ -1,4 +1,4 @@
-"""The page of `xstream profile`: variants side by side, and who causes what."""
+"""The page of `xstream profile`: variants side by side, and the operators that cause copies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_SHARE = 0.001
 
 
 def size(bytes_: float) -> str:
-    """Bytes for people.
+    """Format a number of bytes.
 
     >>> size(0), size(1_536_000)
     ('0 B', '1.5 MB')
@@ -33,12 +33,12 @@ def size(bytes_: float) -> str:
 
 
 def variant_of(profile: dict[str, Any]) -> Variant:
-    """How a profile's runs were made."""
+    """Return the variant of a profile."""
     return Variant(profile["scheduler"], profile["memory"], profile["batch"])
 
 
 def short_names(profiles: Sequence[dict[str, Any]]) -> list[str]:
-    """Variants by what tells them apart: their managers alone where only those differ."""
+    """Name variants by the settings in which they differ, for example the manager alone."""
     variants = [variant_of(profile) for profile in profiles]
     schedulers = {variant.scheduler for variant in variants}
     batches = {variant.batch for variant in variants}
@@ -57,7 +57,7 @@ def short_names(profiles: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def overview_rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One row a variant, under OVERVIEW."""
+    """Return one row per variant, with the columns OVERVIEW."""
     best = max(profile["samples_per_second"] for profile in found["profiles"])
     return [
         (
@@ -77,7 +77,7 @@ def overview_rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def copy_rows(profile: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Who causes the copies: operator, bytes, share, why."""
+    """Return the causes of copies: operator, bytes, share, reason."""
     total = max(1, profile["memory_counters"]["bytes_copied"])
     rows: list[tuple[str, ...]] = []
     for operator in sorted(profile["operators"], key=lambda each: -each["bytes_copied"]):
@@ -113,7 +113,7 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
             percent=True,
         ),
         plots.stacked_bars(
-            "Bytes copied for each sample, and why", "bytes per sample", "variant", names,
+            "Bytes copied per sample, by reason", "bytes per sample", "variant", names,
             {
                 reason: [
                     each[reason] / max(1, profile["samples"])
@@ -124,7 +124,7 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
             },
         ),
         plots.lines(
-            "Memory that segments take, over the profiled run", "share of the run", "memory, MB",
+            "Memory of segments during the profiled run", "share of the run", "memory, MB",
             {
                 name: [
                     (at / max(profile["timeline"][-1][0], 1e-9), live / 1e6, 0.0)
@@ -139,7 +139,7 @@ def _plots(profiles: Sequence[dict[str, Any]]) -> list[Any]:
 
 def _operator_table(profile: dict[str, Any]) -> str:
     return table_html(
-        ("operator", "tuples", "samples", "own time, ms", "of it in the manager, ms",
+        ("operator", "tuples", "samples", "own time, ms", "in the manager, ms",
          "allocations", "queue peak"),
         [
             (
@@ -153,20 +153,20 @@ def _operator_table(profile: dict[str, Any]) -> str:
 
 
 def profile_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
-    """What stands on the page, from a comparison's plain data."""
+    """Return the parts of the page of a comparison, which is plain data."""
     parts = [
         section("Side by side", table_html(OVERVIEW, overview_rows(found))),
         paragraphs(
             "Throughput is the best of several plain runs, measured in turns. Counts and shares "
             "come from further runs in which every tuple and every call into the manager is timed; "
-            "what the clock itself takes is in the engine's share."
+            "the cost of reading the clock is part of the engine's share."
         ),
         plots_html(_plots(found["profiles"]), first_plot),
     ]
     for profile in found["profiles"]:
         rows = copy_rows(profile)
         copies = (
-            table_html(("operator", "copied", "of all", "why"), rows)
+            table_html(("operator", "copied", "of all", "reason"), rows)
             if rows
             else paragraphs("Nothing is copied.")
         )
@@ -175,14 +175,14 @@ def profile_parts(found: dict[str, Any], first_plot: int = 0) -> list[str]:
         )
         parts.append(
             section(
-                variant_of(profile).name, "<h3>Who causes the copies</h3>", copies, operators
+                variant_of(profile).name, "<h3>Causes of copies</h3>", copies, operators
             )
         )  # fmt: skip
     return parts
 
 
 def profile_page(found: dict[str, Any]) -> str:
-    """A whole page."""
-    by = "wall clock" if found["clock"] == "wall" else "processor's clock"
+    """Return the page as HTML."""
+    by = "wall-clock time" if found["clock"] == "wall" else "CPU time"
     title = f"Memory managers under {found['query']}"
-    return document(title, profile_parts(found), found["machine"], f"Measured by the {by}.")
+    return document(title, profile_parts(found), found["machine"], f"Measured in {by}.")

@@ -1,10 +1,10 @@
 """Pages that applications store with their results, as plain data.
 
-A page is {"title": text, "machine": ..., "sections": [...]}, where `machine` is what
-`bench.report.machine` says. A section has any of: `title`; `text`, paragraphs with blank lines
-between them; `verdict`, a sentence that stands out; `table`, with `columns` and `rows`; and
-`plots`, figures as plotly's JSON. An application writes it beside its own data, and
-`xstream report` shows it without knowing the application.
+A page is {"title": text, "machine": ..., "sections": [...]}, where `machine` is the result of
+`bench.report.machine`. A section has any of: `title`; `text`, paragraphs with blank lines between
+them; `verdict`, an emphasised sentence; `table`, with `columns` and `rows`; and `plots`, figures as
+plotly's JSON. An application writes a page together with its own data, and `xstream report` shows
+it without knowing the application.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def plain_section(
     table: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None,
     plots: Sequence[Any] = (),
 ) -> Section:
-    """A section as plain data.
+    """Return a section as plain data.
 
     >>> plain_section("Steps", table=(("L",), [(10,)]))["table"]
     {'columns': ['L'], 'rows': [['10']]}
@@ -45,7 +45,7 @@ def plain_section(
 
 
 def page_parts(page: Mapping[str, Any], first_plot: int = 0) -> list[str]:
-    """What stands on the page, from plain data; everything in it is text, never markup."""
+    """Return the parts of a page; all data in it is treated as text, never as markup."""
     parts = [origin_html(page["machine"])]
     for found in page["sections"]:
         text = _section_html(found, first_plot)

@@ -259,7 +259,7 @@ def test_a_report_takes_nothing_in_a_rating_for_markup(tmp_path: Path) -> None:
 )
 def test_a_page_that_cannot_be_shown_is_one_sentence(tmp_path: Path, page: dict[str, Any]) -> None:
     write_json(tmp_path / "rating.json", {"rating": {}, "page": page})
-    with pytest.raises(InputError, match=r"rating\.json is not what it seems to be"):
+    with pytest.raises(InputError, match=r"rating\.json is not a valid result file"):
         gathered_page(tmp_path)
 
 
