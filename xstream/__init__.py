@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from xstream import testing as testing
     from xstream.engine.schema import Out, Scalar, Schema, Segment, schema
     from xstream.kernels._numba import array_at, grow, prefetch
+    from xstream.kernels.compiled import compiled
     from xstream.kernels.kernel import Kernel, kernel
     from xstream.query import Query
     from xstream.run import KernelState, OperatorCost, OperatorStats, Run
@@ -77,6 +78,7 @@ _LAZY = {
     "Kernel": "xstream.kernels.kernel",
     "kernel": "xstream.kernels.kernel",
     "array_at": "xstream.kernels._numba",
+    "compiled": "xstream.kernels.compiled",
     "grow": "xstream.kernels._numba",
     "prefetch": "xstream.kernels._numba",
     "Out": "xstream.engine.schema",
@@ -135,6 +137,7 @@ __all__ = [
     "XStreamError",
     "__version__",
     "array_at",
+    "compiled",
     "grow",
     "io",
     "kernel",

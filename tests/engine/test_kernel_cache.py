@@ -205,7 +205,7 @@ def test_the_cache_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         # Between two, so that the order of their use is seen on coarse clocks.
         for path in tmp_path.glob("*.*"):
             os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 10))
-    _cache._prune(tmp_path)
+    _cache.prune(tmp_path)
     stems = {path.name.split(".")[0] for path in tmp_path.rglob("k*.*")}
     assert len(stems) <= 3
 

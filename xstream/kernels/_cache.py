@@ -41,7 +41,7 @@ def cache_directory() -> Path:
     return Path(base) / "xstream" / "kernels"
 
 
-def _trusted_directory() -> Path | None:
+def trusted_directory() -> Path | None:
     """The cache directory, made if it is missing; None where there is none to be trusted."""
     return _trusted(cache_directory().absolute())
 
@@ -76,7 +76,7 @@ def read_facts(fingerprint: str) -> dict[str, Any] | None:
 
     Machine code that is not what the note says is removed, so that numba makes it again.
     """
-    directory = _trusted_directory()
+    directory = trusted_directory()
     if directory is None:
         return None
     path = directory / f"k{fingerprint}.json"
@@ -97,26 +97,26 @@ def read_facts(fingerprint: str) -> dict[str, Any] | None:
 
 def write_facts(fingerprint: str, facts: dict[str, Any]) -> None:
     """Note what a later process needs to know without compiling; then make room."""
-    directory = _trusted_directory()
+    directory = trusted_directory()
     if directory is None:
         return
     try:
         noted = {**facts, "sums": _sums(fingerprint)}
-        _write(directory / f"k{fingerprint}.json", json.dumps(noted))
-        _prune(directory)
+        write_whole(directory / f"k{fingerprint}.json", json.dumps(noted).encode())
+        prune(directory)
     except OSError:
         return  # a cache that cannot be written is no cache, and no error
 
 
 def load_module(fingerprint: str, source: str) -> tuple[types.ModuleType, bool]:
     """The generated source as a module, and whether numba can cache what it defines."""
-    directory = _trusted_directory()
+    directory = trusted_directory()
     if directory is None:
         return module_in_memory(fingerprint, source), False
     path = directory / f"k{fingerprint}.py"
     try:
         if not path.exists() or path.read_bytes() != source.encode():
-            _write(path, source)
+            write_whole(path, source.encode())
     except OSError:
         return module_in_memory(fingerprint, source), False
     spec = spec_from_file_location(f"xstream_kernel_{fingerprint}", path)
@@ -143,7 +143,7 @@ def forget_code(fingerprint: str) -> None:
 
 
 def _code_files(fingerprint: str) -> list[Path]:
-    directory = _trusted_directory()
+    directory = trusted_directory()
     if directory is None:
         return []
     return sorted((directory / "__pycache__").glob(f"k{fingerprint}.*.nb?"))
@@ -156,11 +156,11 @@ def _sums(fingerprint: str) -> dict[str, str]:
     }
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Whole or not at all: other processes may look at any time."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
     os.replace(name, path)
 
 
@@ -171,7 +171,7 @@ def _modified(path: Path) -> float:
         return 0.0
 
 
-def _prune(directory: Path) -> None:
+def prune(directory: Path) -> None:
     """Keep the kernels used last, whether or not they ever compiled."""
     used: dict[str, float] = {}
     for path in directory.glob("k*.*"):

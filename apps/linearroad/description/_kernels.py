@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+import xstream as xs
 
 DIRECTIONS, SEGMENTS, ROAD_FT = 2, 100, 528_000
 CELL_S, CELL_FT = 30, 1320
@@ -44,7 +45,7 @@ class Survey(NamedTuple):
     tally: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@xs.compiled(error_model="numpy")
 def latest_average(survey, minute):
     """LAV of every segment for a minute: the mean of Avgs over the five minutes before."""
     for d in range(DIRECTIONS):
@@ -61,7 +62,7 @@ def latest_average(survey, minute):
             survey.lav[d, segment] = average
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def accident_ahead(survey, minute, d, segment):
     """Whether an accident minute lies within five segments downstream."""
     for ahead in range(ACCIDENT_REACH):
@@ -71,7 +72,7 @@ def accident_ahead(survey, minute, d, segment):
     return False
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def note_stopped(survey, t, vid, d, lane, pos):
     """A stopped vehicle stands for 30 s; with another at the same place that is an accident."""
     other, when = survey.stop_vid[d, lane - 1, pos], survey.stop_time[d, lane - 1, pos]
@@ -82,7 +83,7 @@ def note_stopped(survey, t, vid, d, lane, pos):
     survey.stop_time[d, lane - 1, pos] = t
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def notify(survey, minute, d, segment):
     """A trigger: one notification, perhaps an alert."""
     survey.tally[NOTIFICATIONS] += 1
@@ -92,7 +93,7 @@ def notify(survey, minute, d, segment):
         survey.tally[PAID] += 1
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def take_report(survey, t, vid, spd, lane, d, seg, pos):
     """One position report."""
     minute = t // 60 + 1
@@ -119,7 +120,7 @@ def take_report(survey, t, vid, spd, lane, d, seg, pos):
     survey.last_spd[vid] = spd
 
 
-@njit(cache=True)
+@xs.compiled
 def survey_rows(survey, kind, time, vid, spd, lane, direction, seg, pos):
     """Some more rows of the stream, in its order."""
     for i in range(time.shape[0]):

@@ -202,7 +202,7 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
 
 
 def warm_up() -> None:
-    """Compile the kernels once, into numba's cache, before many workers would each do so."""
+    """Compile the kernels once, into the cache, before many workers each compile them."""
     expressway = Expressway(seed=0, xway=0, seconds=2)
     chunk = expressway.advance(2)
     zero = np.int64(0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+import xstream as xs
 from linearroad.traffic._kernels_cars import mix, unit
 
 MINUTES, SEGMENTS, DIRECTIONS = 1440, 100, 2
@@ -18,7 +18,7 @@ STAY_AT_HOME_SHARE = 0.25
 DRAW_ENTRY, DRAW_EXIT, DRAW_TIME, DRAW_OFTEN = 0, 1, 2, 3
 
 
-@njit(cache=True)
+@xs.compiled
 def toll(lav, cnt):
     """The toll of docs/linear-road-rules.md, section 2.7, where there is no accident."""
     if lav < 40 and cnt > 50:
@@ -26,7 +26,7 @@ def toll(lav, cnt):
     return 0
 
 
-@njit(cache=True)
+@xs.compiled
 def fill_day(out, day, key, levels, lav_profile, cnt_profile):
     """All rows of one day of SegmentHistory; `levels` are the simulated minutes it resembles."""
     stream = mix(mix(key, SALT_SEGMENT), day)
@@ -53,7 +53,7 @@ def fill_day(out, day, key, levels, lav_profile, cnt_profile):
                 row += 1
 
 
-@njit(cache=True)
+@xs.compiled
 def draw_segment(u, shares):
     """The segment at a cumulative share."""
     low, high = 0, SEGMENTS - 1
@@ -66,7 +66,7 @@ def draw_segment(u, shares):
     return low
 
 
-@njit(cache=True, error_model="numpy")
+@xs.compiled(error_model="numpy")
 def drive_and_pay(segments, entry, leave, minute):
     """Tolls of a journey that starts at a minute, by that day's SegmentHistory."""
     d = 0 if leave > entry else 1
@@ -82,7 +82,7 @@ def drive_and_pay(segments, entry, leave, minute):
     return paid
 
 
-@njit(cache=True)
+@xs.compiled
 def fill_tolls(out, day, key, vids, exit_shares, segments):
     """What each vehicle paid that day: its usual way, at about its usual hour."""
     commuters = mix(key, SALT_COMMUTER)

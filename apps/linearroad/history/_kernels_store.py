@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+import xstream as xs
 
 MINUTES = 1440
 SEGMENTS = 100
@@ -11,7 +12,7 @@ SEGMENTS = 100
 EXACT = 1e-9
 
 
-@njit(cache=True)
+@xs.compiled
 def find_vid(vids, vid):
     """The place of a VID in an ascending array, or -1; at once where VIDs are consecutive."""
     n = vids.shape[0]
@@ -30,13 +31,13 @@ def find_vid(vids, vid):
     return low if low < n and vids[low] == vid else -1
 
 
-@njit(cache=True)
+@xs.compiled
 def first_minute(dow, d):
     """Where the minutes of a day of the week in one direction begin, among all minutes."""
     return ((dow - 1) * 2 + d) * MINUTES
 
 
-@njit(cache=True)
+@xs.compiled
 def one_segment(sums, begin, segment, clock):
     """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll.
 
@@ -57,13 +58,13 @@ def one_segment(sums, begin, segment, clock):
     return 60.0 * days / speeds, toll
 
 
-@njit(cache=True)
+@xs.compiled
 def in_seconds(minutes):
     """Minutes as whole seconds; half a second goes up, also where the sum is a little below it."""
     return np.int64(np.floor(60.0 * minutes + 0.5 + EXACT))
 
 
-@njit(cache=True)
+@xs.compiled
 def travel(sums, sinit, send, dow, tod):
     """Travel time in seconds and tolls, segment by segment at the minute each is reached."""
     d = 0 if sinit <= send else 1

@@ -73,7 +73,7 @@ def fault(kind, time, vid, xway, lane, direction, seg, pos, qid, sinit, send, do
     return 0
 
 
-@numba.njit(cache=True, nogil=True)
+@xs.compiled
 def stream_times(
     kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day, clock
 ):  # fmt: skip

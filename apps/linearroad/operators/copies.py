@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 import xstream as xs
@@ -35,7 +34,7 @@ def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
 # -- the state of an original, as a copy's would be --------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
+@xs.compiled
 def put_on_the_road(old_vids, old_phases, vid_by, vids, phases):
     """Enter vehicles under other numbers into a table of the same size."""
     for i in range(len(old_vids)):
@@ -73,7 +72,7 @@ def shifted_accidents(state, vid_by, xway_by):
     return {**state, "standing": standing}
 
 
-@numba.njit(cache=True, nogil=True)
+@xs.compiled
 def move_accounts(old_entries, old_balances, vid_by, entries, balances):
     """Enter balances under other numbers into an empty ledger with room; how many pages it has."""
     pages = 0

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+import xstream as xs
 from linearroad.generation.manifest import Entry, read_json
 from linearroad.operators.digests import DIGEST_WIDTH, add
 from linearroad.output.digests import Digests, read_digests
@@ -125,7 +125,7 @@ def _filled(column: Any) -> NDArray[np.int64]:
     return filled.astype(np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@xs.compiled
 def add_written(sums, kind, time, vid, qid, lav, toll, seg, bal, traveltime):  # type: ignore[no-untyped-def]
     """Add answers to the digests of their minutes."""
     for i in range(len(kind)):

@@ -9,7 +9,7 @@ import xstream as xs
 __all__ = ["add_xway", "mark_xways", "slot_of"]
 
 
-@numba.njit(cache=True, nogil=True)
+@xs.compiled
 def mark_xways(seen, xway):
     """Mark expressways as seen; how many were not before. Those with equal marks count as one."""
     new, mask = 0, len(seen) - 1

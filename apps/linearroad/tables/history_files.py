@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-from numba import njit
 from numpy.typing import NDArray
 
+import xstream as xs
 from linearroad.generation.manifest import read_manifest
 from linearroad.history.store import open_stores
 from linearroad.operators.requests import SUMS, TOLL_DAYS
@@ -98,7 +98,7 @@ def _tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]
     return by_xway
 
 
-@njit(cache=True)
+@xs.compiled
 def _add_sums(sums, day, minute, direction, seg, lav, cnt):  # type: ignore[no-untyped-def]
     for i in range(len(day)):
         cell = sums[(4 - day[i]) % 7, direction[i], minute[i] - 1, seg[i]]

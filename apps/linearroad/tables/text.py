@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+import xstream as xs
 
 FIELDS = 15
 NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
@@ -13,7 +14,7 @@ LONGEST_LINE = 1 << 16
 INT32_MAX = 2147483647
 
 
-@njit(cache=True, nogil=True)
+@xs.compiled
 def parse_line(text, begin, end, columns, row):
     """Fields of one line into a row of the columns; 0, or the reason that it cannot be parsed."""
     fields, digits, value, negative = 0, 0, np.int64(0), False
@@ -46,7 +47,7 @@ def parse_line(text, begin, end, columns, row):
     return 0 if fit else OUT_OF_INT32
 
 
-@njit(cache=True, nogil=True)
+@xs.compiled
 def parse(text, length, last, columns, starts, bad, reasons):
     """Lines of `text[:length]` into columns, as many as there is room for.
 
@@ -79,7 +80,7 @@ def parse(text, length, last, columns, starts, bad, reasons):
     return at, lines, good, wrong
 
 
-@njit(cache=True, nogil=True)
+@xs.compiled
 def put(out, at, value):
     """A number in decimal; where it ends."""
     if value < 0:
@@ -96,7 +97,7 @@ def put(out, at, value):
     return at + digits
 
 
-@njit(cache=True, nogil=True)
+@xs.compiled
 def put_thousandths(out, at, value):
     """Milliseconds as seconds with three decimals."""
     at = put(out, at, value // 1000)
@@ -107,7 +108,7 @@ def put_thousandths(out, at, value):
     return at + 4
 
 
-@njit(cache=True, nogil=True)
+@xs.compiled
 def format_answers(out, kind, time, emit, who, value, amount):
     """Answers as lines in the formats of docs/linear-road-rules.md, section 4.1; how many bytes."""
     at = 0

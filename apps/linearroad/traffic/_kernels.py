@@ -9,8 +9,7 @@ A vehicle is a slot in an array of cars; a lane is an `order` of slots, foremost
 
 from __future__ import annotations
 
-from numba import njit
-
+import xstream as xs
 from linearroad.traffic._kernels_cars import (
     DIVERGE_END_FT,
     DRIVING,
@@ -43,7 +42,7 @@ CRASH_BRAKING = 22.0
 SECONDS_BETWEEN_GATHERS = 60
 
 
-@njit(cache=True)
+@xs.compiled
 def write_report(cars, first_report, last_report, t, d, lane, slot, out, row):
     """One report as two int32: the trip, and position, speed, lane and direction in 31 bits."""
     along = min(int(cars[slot].x), ROAD_FT - 1)
@@ -58,7 +57,7 @@ def write_report(cars, first_report, last_report, t, d, lane, slot, out, row):
     cars[slot].report_at = t + SECONDS_BETWEEN_REPORTS
 
 
-@njit(cache=True)
+@xs.compiled
 def crash_step(cars, slot, leader, leader_x, leader_v):
     """Where a vehicle in an accident goes: the front one skids, the rear one runs into it."""
     x, v = cars[slot].x, cars[slot].v
@@ -84,7 +83,7 @@ def crash_step(cars, slot, leader, leader_x, leader_v):
     return new_x, new_v
 
 
-@njit(cache=True)
+@xs.compiled
 def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
     """A second of car-following; the new position never reaches the leader's new tail."""
     x, v = cars[slot].x, cars[slot].v
@@ -119,7 +118,7 @@ def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
     return new_x, new_v
 
 
-@njit(cache=True)
+@xs.compiled
 def obstacle(lane, segment):
     """The x of the standing obstacle that ends a lane: the ramp's end, or that of the road."""
     if lane == 0:
@@ -127,7 +126,7 @@ def obstacle(lane, segment):
     return (SEGMENTS - 1) * SEGMENT_FT + DIVERGE_END_FT + VEHICLE_FT + SMALLEST_GAP_FT
 
 
-@njit(cache=True)
+@xs.compiled
 def move_lane(road, t, d, lane, out, row):
     """Report and move everyone in a lane, foremost first; returns the next free row of `out`."""
     cars, order, count = road.cars, road.order[d, lane], road.counts[d, lane]
@@ -175,7 +174,7 @@ def move_lane(road, t, d, lane, out, row):
     return row
 
 
-@njit(cache=True)
+@xs.compiled
 def advance(road, key, begin, end, out, rows_by_second):
     """Simulate the seconds [begin, end); returns the number of reports written to `out`."""
     row = 0

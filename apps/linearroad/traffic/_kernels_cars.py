@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+import xstream as xs
 
 SECONDS_BETWEEN_REPORTS = 30
 SEGMENTS = 100
@@ -101,7 +102,7 @@ class Road(NamedTuple):
     tally: np.ndarray
 
 
-@njit(cache=True)
+@xs.compiled
 def mix(key, counter):
     """Splitmix64's output for one counter: a random number that depends on nothing before it."""
     z = np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -110,13 +111,13 @@ def mix(key, counter):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True)
+@xs.compiled
 def unit(key, counter):
     """A uniform number in [0, 1) for one counter."""
     return np.float64(mix(key, counter) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, error_model="numpy")
+@xs.compiled(error_model="numpy")
 def idm(v, desired, headway, gap, closing):
     """Acceleration by the intelligent driver model; `closing` is the speed towards the leader."""
     ratio = v / desired
@@ -127,7 +128,7 @@ def idm(v, desired, headway, gap, closing):
     return free - ACCELERATION * squeeze * squeeze
 
 
-@njit(cache=True, error_model="numpy")
+@xs.compiled(error_model="numpy")
 def toward(cars, slot, leader):
     """IDM acceleration of a slot behind a leader, -1 for none."""
     car = cars[slot]
@@ -137,7 +138,7 @@ def toward(cars, slot, leader):
     return idm(car.v, car.desired, car.headway, gap, car.v - cars[leader].v)
 
 
-@njit(cache=True)
+@xs.compiled
 def insert(cars, order, count, slots, n):
     """Merge n slots, foremost first, into an ordered lane that has room for them."""
     last = count - 1
@@ -153,7 +154,7 @@ def insert(cars, order, count, slots, n):
         write -= 1
 
 
-@njit(cache=True)
+@xs.compiled
 def gather(road):
     """Renumber the slots in the order of the lanes, so that neighbours are neighbours in memory."""
     cars, spare = road.cars, road.spare

@@ -6,8 +6,7 @@ vehicles can take the same gap in the same second.
 
 from __future__ import annotations
 
-from numba import njit
-
+import xstream as xs
 from linearroad.traffic._kernels_cars import (
     ACCIDENT_DIR,
     ACCIDENT_LANE,
@@ -54,7 +53,7 @@ FREE_CHOICE, FORCED, FORBIDDEN = 0, 1, 2
 # more than the work.
 
 
-@njit(cache=True)
+@xs.compiled
 def wreck_ahead(accidents, d, lane, x):
     """The position of a wreck in this lane that a driver at x can see; -1 without one."""
     for k in range(accidents.shape[0]):
@@ -69,7 +68,7 @@ def wreck_ahead(accidents, d, lane, x):
     return -1.0
 
 
-@njit(cache=True)
+@xs.compiled
 def any_wreck(accidents, d, lane):
     """Whether the lane is blocked anywhere."""
     for k in range(accidents.shape[0]):
@@ -83,13 +82,13 @@ def any_wreck(accidents, d, lane):
     return False
 
 
-@njit(cache=True)
+@xs.compiled
 def offset(x):
     """The distance from the beginning of the segment; much faster than a float modulus."""
     return x - int(x * (1.0 / SEGMENT_FT)) * SEGMENT_FT
 
 
-@njit(cache=True, error_model="numpy")
+@xs.compiled(error_model="numpy")
 def braking_needed(cars, rear, front):
     """The even braking with which the one behind avoids the one in front; huge without a gap."""
     gap = cars[front].x - VEHICLE_FT - cars[rear].x - SMALLEST_GAP_FT
@@ -99,7 +98,7 @@ def braking_needed(cars, rear, front):
     return closing * closing / (2.0 * gap)
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def fits(cars, slot, leader, follower, braking):
     """Whether there is room between two vehicles, with nobody braking harder than `braking`."""
     if leader >= 0 and braking_needed(cars, slot, leader) > braking:
@@ -111,7 +110,7 @@ def fits(cars, slot, leader, follower, braking):
     return braking_needed(cars, follower, slot) <= braking
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def let_in(cars, slot, leader, follower):
     """Courtesy: the follower opens a gap, and the one who wants in falls in behind the leader."""
     if follower >= 0 and cars[follower].doing == DRIVING:
@@ -122,7 +121,7 @@ def let_in(cars, slot, leader, follower):
         cars[slot].ease = min(cars[slot].ease, wish)
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def pays(cars, slot, ahead, leader, follower, bonus):
     """MOBIL: the driver's own gain outweighs what the new follower loses."""
     gain = toward(cars, slot, leader) - toward(cars, slot, ahead) + bonus
@@ -140,7 +139,7 @@ FREE_CHOICE, FORCED, FORBIDDEN = 0, 1, 2
 # more than the work.
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def motive(cars, accidents, t, d, lane, to, slot, blocked, to_blocked):
     """Whether this driver must, may or must not change from `lane` to `to`."""
     x = cars[slot].x
@@ -168,7 +167,7 @@ def motive(cars, accidents, t, d, lane, to, slot, blocked, to_blocked):
     return FREE_CHOICE
 
 
-@njit(cache=True, inline="always")
+@xs.compiled(inline="always")
 def urgent(cars, lane, to, slot):
     """Whether a driver who must change lane now asks the others for a gap."""
     x = cars[slot].x
@@ -181,7 +180,7 @@ def urgent(cars, lane, to, slot):
     )
 
 
-@njit(cache=True)
+@xs.compiled
 def change_lanes(road, t, d, lane, to):
     """Everyone in `lane` who must or wants to go to the lane `to`, foremost first."""
     cars, fresh = road.cars, road.fresh
@@ -226,7 +225,7 @@ def change_lanes(road, t, d, lane, to):
         road.counts[d, to] += n
 
 
-@njit(cache=True)
+@xs.compiled
 def leave_lane(order, count, movers, n):
     """Close the gaps that movers (places, ascending) leave in their lane."""
     k = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+import xstream as xs
 from linearroad.traffic._kernels_cars import mix, unit
 
 SEGMENT_FT = 5280
@@ -19,7 +19,7 @@ SALT_QUERY = 0x9E11
 DRAW_QUERY, DRAW_KIND, DRAW_OWN, DRAW_XWAY, DRAW_A, DRAW_B, DRAW_C, DRAW_D, DRAWS = range(9)
 
 
-@njit(cache=True)
+@xs.compiled
 def hash_all(key, salt, numbers):
     """A random 64-bit number for each of many counters."""
     stream = mix(key, salt)
@@ -29,13 +29,13 @@ def hash_all(key, salt, numbers):
     return out
 
 
-@njit(cache=True)
+@xs.compiled
 def asks(stream, trip, second):
     """Whether the report of a trip at a (simulated) second brings a query along."""
     return unit(mix(stream, np.int64(trip)), second * DRAWS + DRAW_QUERY) < QUERY_SHARE
 
 
-@njit(cache=True)
+@xs.compiled
 def count_queries(key, packed, rows_by_second, begin):
     """How many of some seconds' reports bring a query along."""
     stream = mix(key, SALT_QUERY)
@@ -49,7 +49,7 @@ def count_queries(key, packed, rows_by_second, begin):
     return n
 
 
-@njit(cache=True)
+@xs.compiled
 def write_query(out, row, stream, trip, second, expressways):
     """What is asked, at random; the row's own columns are set already."""
     draws = mix(stream, np.int64(trip))
@@ -75,7 +75,7 @@ def write_query(out, row, stream, trip, second, expressways):
     out[TOD, row] = 1 + np.int32(unit(draws, base + DRAW_D) * 1440)
 
 
-@njit(cache=True)
+@xs.compiled
 def write_report(out, row, word, time, vid, xway):
     """A position report."""
     pos = word & 0xFFFFF
@@ -92,7 +92,7 @@ def write_report(out, row, word, time, vid, xway):
         out[column, row] = -1
 
 
-@njit(cache=True)
+@xs.compiled
 def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, expressways, qid):
     """Rows of the seconds from `begin`; Time counts from `cut`. Returns rows, and the next QID.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+import xstream as xs
 from linearroad.traffic._kernels_cars import (
     ACCIDENT_CLEARED,
     ACCIDENT_CLEARING_S,
@@ -45,7 +45,7 @@ ENTRY_FTPS = 30.0
 DRAW_ENTRY, DRAW_SPEED, DRAW_SPEED_2, DRAW_HEADWAY, DRAW_EXIT, DRAWS = 0, 1, 2, 3, 4, 64
 
 
-@njit(cache=True)
+@xs.compiled
 def draw_exit(key, trip, entry, exit_share):
     """An exit segment other than `entry`, by the paper's section 3.1.1: normally distributed."""
     for attempt in range(DRAW_EXIT, DRAWS):
@@ -62,7 +62,7 @@ def draw_exit(key, trip, entry, exit_share):
     return SEGMENTS // 2 if entry != SEGMENTS // 2 else SEGMENTS // 2 + 1
 
 
-@njit(cache=True)
+@xs.compiled
 def begin_trips(road, key, t):
     """Trips of this second join the queue before their ramp."""
     until = np.int64(road.demand[t + 1])
@@ -84,7 +84,7 @@ def begin_trips(road, key, t):
         road.tally[ARRIVED] = until
 
 
-@njit(cache=True)
+@xs.compiled
 def place_on_ramp(road, key, t, trip, x, room):
     """A new vehicle at the beginning of a ramp; returns its slot."""
     cars = road.cars
@@ -105,7 +105,7 @@ def place_on_ramp(road, key, t, trip, x, room):
     return slot
 
 
-@njit(cache=True)
+@xs.compiled
 def fill_ramps(road, key, t, d):
     """Each ramp with room takes the first of those that wait; lane 0 stays in order."""
     n = 0
@@ -124,7 +124,7 @@ def fill_ramps(road, key, t, d):
     road.counts[d, 0] += n
 
 
-@njit(cache=True)
+@xs.compiled
 def find_pair(road, d, lane, x, reach, spacing):
     """The place in the lane of the pair nearest to x that is close enough together; or -1."""
     cars, order = road.cars, road.order[d, lane]
@@ -142,7 +142,7 @@ def find_pair(road, d, lane, x, reach, spacing):
     return best
 
 
-@njit(cache=True)
+@xs.compiled
 def begin_accident(road, accident, t):
     """Two vehicles, one behind the other, near the planned place; looks further as time passes."""
     d, lane = int(accident[ACCIDENT_DIR]), int(accident[ACCIDENT_LANE])
@@ -159,7 +159,7 @@ def begin_accident(road, accident, t):
     accident[ACCIDENT_STATE] = CRASHING
 
 
-@njit(cache=True)
+@xs.compiled
 def run_accidents(road, t):
     """Move every accident of the plan on: crash, stand until cleared, drive away."""
     cars = road.cars
