@@ -13,6 +13,7 @@ from xstream.graph import Graph, Node, SinkRef, check_operator
 from xstream.ops.basic import Feedback
 from xstream.run import InitialState, Positions, Run
 from xstream.sched import scheduler as scheduler_named
+from xstream.sched.threads import thread_count
 from xstream.sigseg import MemoryManager, memory_manager
 from xstream.stream import Stream
 
@@ -94,6 +95,7 @@ class Query(Graph):
         state: InitialState | None = None,
         debug: bool | None = None,
         positions: Positions | None = None,
+        threads: int | None = 1,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -109,12 +111,20 @@ class Query(Graph):
         run takes longer, and its results are the same. None: as the environment variable
         XSTREAM_DEBUG says (1: on). `positions` is where files are read and written from, instead
         of their beginning: what `run.positions()` of an earlier run said.
+
+        `threads` is how many threads run the query, never more than there are cores; None takes all
+        cores. Results are those of one thread, in the same order at every sink. The query is
+        divided once, by the busy times of its operators in the first milliseconds, under df alone:
+        the other schedulers run on one thread. `run.threads` and `run.parts` say what came of it.
         """
         self.validate()
         _check_options(tuple_burst, progress, stop, state)
         manager = memory if isinstance(memory, MemoryManager) else memory_manager(memory)
         scheduled = scheduler_named(scheduler, slice_us)
-        run = Run(self, scheduled, manager, tuple_burst, profile, state, debug, positions)
+        run = Run(
+            self, scheduled, manager, tuple_burst, profile, state, debug, positions,
+            thread_count(threads),
+        )  # fmt: skip
         run.execute(progress=progress, stop=stop)
         return run
 

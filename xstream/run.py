@@ -24,6 +24,7 @@ from xstream.graph import Graph, Node, SinkRef
 from xstream.kernels.apply import KernelApply, raised_by
 from xstream.ops.basic import Collect, Count
 from xstream.sched import Scheduler
+from xstream.sched.threads import MEASURE_NS, PartThreads
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
 from xstream.stream import Stream
 
@@ -138,9 +139,16 @@ class Run:
         state: InitialState | None = None,
         debug: bool | None = None,
         positions: Positions | None = None,
+        threads: int = 1,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
+        #: How many threads it has; fewer than asked for where the query cannot be divided.
+        self.threads = 1
+        #: Processor seconds of each thread, without the beginning, which one thread runs alone.
+        self.part_seconds: tuple[float, ...] = ()
+        self._threads_asked = threads
+        self._measured_ns = 0
         #: Whether it was stopped before its sources ended.
         self.stopped = False
         #: Whether it was Ctrl-C that stopped it.
@@ -156,6 +164,8 @@ class Run:
         self._resume(positions or {})
         #: How long the core runs at a stretch before `progress` is told.
         self.look_up_ns = LOOK_UP_NS
+        #: How long one thread runs it before it is divided among several.
+        self.measure_ns = MEASURE_NS
         if profile and lib.xs_plan_profile(self._plan.handle):
             raise SegmentMemoryError("no memory is left to profile the query")
 
@@ -249,13 +259,20 @@ class Run:
         """Let the core run, looking up now and then; its last status."""
         begin = time.perf_counter()
         status, interrupts = lib.XS_OK, 0
+        team: PartThreads | None = None
+        measuring = self._threads_asked > 1
         while status in (lib.XS_OK, lib.XS_WAIT):
             try:
                 if stop is not None and stop.is_set() and not self.stopped:
                     self._stop()
                 if self.stopped and time.perf_counter() - self._stopped_at > STOP_GRACE_S:
                     break
-                status = lib.xs_plan_run(self._plan.handle, self.look_up_ns)
+                if team is None:
+                    status = self._run_alone(measuring)
+                    if status == lib.XS_SETTLED:
+                        status, measuring, team = lib.XS_OK, False, self._divide()
+                elif team.wait(self.look_up_ns / 1e9):
+                    break
                 self.wall_seconds = time.perf_counter() - begin
                 if report is not None:
                     report(self)
@@ -264,8 +281,33 @@ class Run:
                 self._interrupt()
                 if interrupts > 1:  # asked twice: what is under way is left as it is
                     break
+        if team is not None:
+            status = team.end()
+            self.part_seconds = tuple(team.cpu_seconds)
         self.wall_seconds = time.perf_counter() - begin
         return int(status)
+
+    def _run_alone(self, measuring: bool) -> int:
+        """Let the core run on this thread; measured, until it can be divided."""
+        if not measuring:
+            return int(lib.xs_plan_run(self._plan.handle, self.look_up_ns))
+        if self._measured_ns >= self.measure_ns:
+            if not self._measured_ns:  # nothing has begun
+                return int(lib.XS_SETTLED)
+            lib.xs_plan_settle(self._plan.handle)
+        begin = time.perf_counter_ns()
+        budget_ns = min(self.look_up_ns, max(self.measure_ns - self._measured_ns, 0))
+        status = int(lib.xs_plan_run(self._plan.handle, budget_ns or self.look_up_ns))
+        self._measured_ns += time.perf_counter_ns() - begin
+        return status
+
+    def _divide(self) -> PartThreads | None:
+        """Cut the plan by the busy times so far; None where one thread has to run it."""
+        parts = lib.xs_plan_cut(self._plan.handle, self._threads_asked)
+        if parts < 0:
+            raise SegmentMemoryError("no memory is left for the threads of the query")
+        self.threads = parts
+        return PartThreads(self._plan, parts) if parts > 1 else None
 
     def _interrupt(self) -> None:
         self.interrupted = True
@@ -299,7 +341,7 @@ class Run:
             values = read_slots(failure.tuple, schema, self._plan.signals(schema))
             where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
         if cause is None and isinstance(node.operator, KernelApply):
-            cause = raised_by(self._ops[node.id])
+            cause = raised_by(failure.stand_in)
         if isinstance(cause, InputError):  # says itself what is wrong and where
             raise InputError(f"{where}: {cause}") from cause
         if cause is not None:
@@ -405,6 +447,17 @@ class Run:
         node = self._node(which)
         operator, inputs = self._kernel(node)
         return operator.read_state(self._ops[node.id], inputs)
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The operators that each thread runs, by name; all of them where there is one thread.
+
+        Those without state also run in the threads before theirs, where that evens out the work.
+        """
+        found: list[list[str]] = [[] for _ in range(self.threads)]
+        for node in self._nodes:
+            found[lib.xs_op_part(self._ops[node.id])].append(node.name)
+        return tuple(map(tuple, found))
 
     @property
     def costs(self) -> dict[str, OperatorCost]:

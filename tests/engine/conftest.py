@@ -14,6 +14,11 @@ import xstream as xs
 
 BURSTS = (None, 1, 64)
 MODES = tuple(product(xs.SCHEDULER_NAMES, xs.MANAGER_NAMES, BURSTS))
+#: Several threads need df; the others run on one whatever they are asked for.
+THREADED = (
+    *product(("df",), xs.MANAGER_NAMES, BURSTS, (2, 3)),
+    *product(("fifo", "fifo-slice", "rtc"), ("refcount-lazy",), (64,), (2,)),
+)
 
 #: Declares a query and returns its sinks.
 Declare = Callable[[xs.Query], Any]
@@ -28,11 +33,20 @@ def plain(result: Any) -> Any:
     return result
 
 
-def results(declare: Declare, *mode: Any, ordered: bool = True) -> list[Any]:
+@pytest.fixture
+def cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several threads from the first tuple on, and as many as are asked for."""
+    monkeypatch.setattr("xstream.run.MEASURE_NS", 0)
+    monkeypatch.setattr("xstream.sched.threads.usable_cores", lambda: 64)
+
+
+def results(
+    declare: Declare, *mode: Any, ordered: bool = True, threads: int = 1, profile: bool = False
+) -> list[Any]:
     """What the sinks of a query hold after a run in one mode; nothing may be left behind."""
     q = xs.Query()
     sinks = declare(q)
-    run = q.run(*mode)
+    run = q.run(*mode, threads=threads, profile=profile)
     found = [plain(run[sink]) for sink in sinks]
     manager = run.manager
     del run
@@ -43,13 +57,22 @@ def results(declare: Declare, *mode: Any, ordered: bool = True) -> list[Any]:
 
 
 @pytest.fixture
-def same_everywhere() -> Callable[..., list[Any]]:
-    """Runs a query under all schedulers, managers and bursts; gives the one result of all."""
+def same_everywhere(cut_at_once: None) -> Callable[..., list[Any]]:
+    """Runs a query under all schedulers, managers, bursts and threads; gives the one result.
+
+    Where merged streams are compared as sets, several threads still give the order of one.
+    """
 
     def check(declare: Declare, ordered: bool = True) -> list[Any]:
         first = results(declare, *MODES[0], ordered=ordered)
         for mode in MODES[1:]:
             assert results(declare, *mode, ordered=ordered) == first, mode
+        alone = {mode: results(declare, *mode) for mode in MODES if mode[0] == "df"}
+        for scheduler, *rest, threads in THREADED:
+            mode = (scheduler, *rest)
+            exact = ordered or scheduler == "df"
+            found = results(declare, *mode, ordered=exact, threads=threads)
+            assert found == (alone[mode] if scheduler == "df" else first), (mode, threads)
         return first
 
     return check

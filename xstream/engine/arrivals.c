@@ -68,6 +68,42 @@ void arrivals_settle(xs_plan *plan)
     }
 }
 
+/* Tuples that are on their way through the parts of a plan. */
+struct xs_under_way {
+    int64_t length;
+    struct {
+        xs_arrivals *arrivals;
+        int64_t arrived_ns;
+    } tuple[];
+};
+
+xs_under_way *arrivals_take(xs_plan *plan)
+{
+    int64_t length = 0;
+    for (int32_t i = 0; i < plan->sources; i++)
+        if (plan->source[i]->arrivals) length += plan->source[i]->arrivals->length;
+    xs_under_way *taken = NULL;
+    if (length) taken = malloc(sizeof *taken + (size_t)length * sizeof taken->tuple[0]);
+    if (taken) taken->length = 0;
+    for (int32_t i = 0; i < plan->sources; i++) {
+        xs_arrivals *arrivals = plan->source[i]->arrivals;
+        for (int64_t j = 0; arrivals && taken && j < arrivals->length; j++) {
+            taken->tuple[taken->length].arrivals = arrivals;
+            taken->tuple[taken->length++].arrived_ns = arrivals->under_way[j];
+        }
+        if (arrivals) arrivals->length = 0; /* without memory some latencies are not known */
+    }
+    return taken;
+}
+
+void arrivals_settle_taken(xs_under_way *taken)
+{
+    int64_t now = taken ? engine_now_ns() : 0;
+    for (int64_t i = 0; taken && i < taken->length; i++)
+        delays_add(&taken->tuple[i].arrivals->latency, now - taken->tuple[i].arrived_ns);
+    free(taken);
+}
+
 static void delays_read(const xs_delays *delays, xs_delay_stats *out)
 {
     *out = (xs_delay_stats){delays->count, quantile(delays, 0.5), quantile(delays, 0.99),

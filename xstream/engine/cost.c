@@ -3,12 +3,13 @@
 
 enum { COUNTERS = sizeof(xs_cost) / sizeof(int64_t) };
 
-/* A cost is nothing but counters; they are added and subtracted all alike. */
+/* A cost is nothing but counters; they are added and subtracted all alike. Two threads may charge the
+ * same operator: the one that runs it and the one that passes tuples to it. */
 static void cost_add(xs_cost *to, const xs_cost *from, int64_t sign)
 {
     int64_t *a = (int64_t *)to;
     const int64_t *b = (const int64_t *)from;
-    for (int i = 0; i < COUNTERS; i++) a[i] += sign * b[i];
+    for (int i = 0; i < COUNTERS; i++) __atomic_fetch_add(&a[i], sign * b[i], __ATOMIC_RELAXED);
 }
 
 static xs_cost cost_now(const xs_plan *plan)
@@ -32,9 +33,10 @@ void cost_enter(xs_plan *plan, xs_cost_mark *mark)
     mark->before = cost_now(plan);
 }
 
-void cost_leave(xs_op *op, const xs_cost_mark *mark)
+void cost_leave(xs_op *op, const xs_cost_mark *mark) { cost_charge(op->plan, op, mark); }
+
+void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark)
 {
-    xs_plan *plan = op->plan;
     xs_cost spent = cost_now(plan);
     cost_add(&spent, &mark->before, -1);
     cost_add(op->cost, &spent, 1);

@@ -14,6 +14,10 @@ typedef struct {
     int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
     int32_t (*finish)(xs_op *op);  /* the streams have ended and everything is processed */
     void (*destroy)(xs_op *op);
+    /* Operators without state: another one that does the same, for a part of the plan that another
+     * thread runs. NULL: no memory. Where only some have none, `stateless` says which. */
+    xs_op *(*clone)(xs_op *op, xs_plan *plan);
+    bool (*stateless)(const xs_op *op);
 } xs_op_table;
 
 /* Tuples that wait for one input port, copied, in a ring that grows. */
@@ -26,11 +30,15 @@ typedef struct xs_queue {
     int64_t capacity, head, length, peak; /* in tuples; capacity is a power of two */
 } xs_queue;
 
+typedef struct xs_ring xs_ring;
+typedef struct xs_under_way xs_under_way;
+
 typedef struct {
     xs_op *to;
     xs_queue *queue;
     int32_t port;
-    bool direct; /* called by reference; else queued */
+    bool direct;   /* called by reference; else queued */
+    xs_ring *ring; /* where another thread runs `to`: what leads there */
 } xs_edge;
 
 typedef struct {
@@ -75,6 +83,10 @@ struct xs_op {
     xs_cost *cost;     /* in profiled runs */
     xs_arrivals *arrivals; /* of a source whose tuples arrive at times of their own */
     bool driven; /* a source that another one asks for its tuples, and that no scheduler admits */
+    xs_op **clone;     /* by part of the plan: what stands in for it there, or NULL */
+    int32_t clones;    /* parts before its own */
+    xs_op *original;   /* of a clone */
+    int32_t place;     /* in the plan's order */
 };
 
 struct xs_plan {
@@ -101,12 +113,23 @@ struct xs_plan {
     xs_op *ready_op_head, *ready_op_tail;          /* least recently processed first */
     int64_t queue_bytes, queue_bytes_peak;
     _Atomic int32_t stop;
-    xs_op **order;    /* every operator after those that feed it */
+    xs_op **order;    /* every operator after those that feed it; sources first */
+    int32_t ordered, entries; /* operators; sources among them */
     xs_op **source;
     int32_t sources;
-    int32_t finished; /* how many of them have been told the end */
+    int32_t finished; /* how many operators have been told the end */
     bool admitting, sources_ended, waiting;
     bool live;        /* some source measures arrivals */
+    bool settle;      /* return at the next point where nothing is under way */
+    /* Parts: a plan that several threads run is cut into several, with a ring between neighbours.
+     * The first part has the sources and owns the others. */
+    int32_t part, parts;
+    xs_plan **later;  /* in the first: the other parts */
+    xs_ring *ring_in, *ring_out;
+    xs_under_way *arrived; /* with the burst that is being taken */
+    xs_op **together; /* pairs that must not be parted */
+    int32_t pairs;
+    bool cut_off;     /* what comes before has failed: nothing is finished */
     bool patient;     /* sources wait for other threads: naps may grow */
     int64_t nap_ns;
     bool cut_short;         /* a burst: which source's, how much of it there was, what the others said */
@@ -160,8 +183,13 @@ static inline bool plan_overdue(xs_plan *plan)
 void *op_new(xs_plan *plan, size_t size, const xs_op_table *table);
 int32_t op_fail(xs_op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int32_t op_out_of_memory(xs_op *op);
+void plan_out_of_memory(xs_plan *plan);
 int32_t op_outside(xs_op *op, int64_t start, int64_t width); /* of the indices of a signal */
+int64_t op_busy_ns(const xs_op *op);
+void *op_copy(xs_op *op, xs_plan *plan, size_t size); /* the whole struct, for clone */
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
+/* In a part that is not the operator's own: the first failure of `plan`. */
+int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tuple);
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
@@ -174,6 +202,10 @@ bool arrivals_measure(xs_op *op); /* from now on; false without memory */
 void arrivals_note(xs_op *op, int64_t arrived_ns);
 /* Everything that was let in has been processed. */
 void arrivals_settle(xs_plan *plan);
+/* The same in two steps, for a plan in parts: the first takes what is under way, NULL where nothing is,
+ * and the last settles it when it has come that far. */
+xs_under_way *arrivals_take(xs_plan *plan);
+void arrivals_settle_taken(xs_under_way *taken); /* and frees it */
 
 /* cost.c: what happens between the two is put down to an operator, less what it calls itself */
 typedef struct {
@@ -183,6 +215,7 @@ typedef struct {
 
 void cost_enter(xs_plan *plan, xs_cost_mark *mark);
 void cost_leave(xs_op *op, const xs_cost_mark *mark);
+void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark); /* `plan` has done it for op */
 /* The same for what is done on the way to an operator: its time is the operator's too. */
 static inline void cost_leave_passing(xs_op *op, const xs_cost_mark *mark)
 {
@@ -196,10 +229,36 @@ int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple); /* takes over t
 bool queue_pop(xs_queue *queue, xs_slot *tuple); /* the counts go to the caller */
 void queue_clear(xs_queue *queue);
 int32_t queue_run_one(xs_queue *queue); /* pops, processes, drops */
+int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple); /* as if it had been popped */
 void queue_mark_ready(xs_queue *queue);
 xs_queue *ready_queue_take(xs_plan *plan);
 void ready_op_remove(xs_op *op);
 int32_t op_run_waiting(xs_op *op); /* what waits for it now, not what comes meanwhile */
+
+/* ring.c: from a part of a plan to the next. One thread gives, one takes. */
+typedef enum {
+    RING_TUPLE,
+    RING_BURST,  /* the burst of tuples is complete */
+    RING_END,    /* no more will come */
+    RING_FAILED, /* nor here, for an operator has failed */
+    RING_EMPTY
+} xs_ring_kind;
+
+xs_ring *ring_new(xs_plan *giver);
+void ring_free(xs_ring *ring); /* with what is in it */
+/* What is to run here in place of edge->to, because the thread there has enough to do; or NULL. */
+xs_op *ring_stand_in(const xs_edge *edge);
+int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape);
+void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple); /* takes over the counts */
+/* Says something between the tuples; a burst without tuples or arrivals is not worth saying. */
+void ring_mark(xs_ring *ring, xs_ring_kind kind);
+void ring_mark_burst(xs_ring *ring, xs_under_way *arrivals);
+void ring_wake(xs_ring *ring); /* the giver has nothing more for a while */
+/* The next tuple, whose counts go to the caller, or mark; with a burst comes what ring_mark_burst was
+ * given, in tuple[0].i. Waits at most until the deadline. */
+xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t deadline_ns);
+/* Nobody takes any more, and nothing more comes out: what is in it and what is given is dropped. */
+void ring_abandon(xs_ring *ring);
 
 static inline void op_counts(xs_op *op, const xs_slot *tuple)
 {

@@ -56,10 +56,25 @@ int32_t op_fail(xs_op *op, const char *format, ...)
     return XS_FAILED;
 }
 
+void *op_copy(xs_op *op, xs_plan *plan, size_t size)
+{
+    xs_op *copy = op_new(plan, size, op->table);
+    if (!copy) return NULL;
+    memcpy(copy + 1, op + 1, size - sizeof *op);
+    return copy;
+}
+
+void plan_out_of_memory(xs_plan *plan)
+{
+    if (plan->message[0]) return;
+    plan->out_of_memory = true;
+    snprintf(plan->message, sizeof plan->message, "out of memory");
+}
+
 int32_t op_out_of_memory(xs_op *op)
 {
-    if (!op->plan->message[0]) op->plan->out_of_memory = true;
-    return op_fail(op, "out of memory");
+    plan_out_of_memory(op->plan);
+    return XS_FAILED;
 }
 
 int32_t op_outside(xs_op *op, int64_t start, int64_t width)
@@ -68,10 +83,14 @@ int32_t op_outside(xs_op *op, int64_t start, int64_t width)
                    "signal, which end at 2**62", (long long)width, (long long)start);
 }
 
-/* Keeps the first failing tuple, so that whoever reports the failure can show it. */
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple)
 {
-    xs_plan *plan = op->plan;
+    return plan_failed_at(op->plan, op, port, tuple);
+}
+
+/* Keeps the first failing tuple, so that whoever reports the failure can show it. */
+int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tuple)
+{
     if (plan->failed_op) return XS_FAILED;
     const xs_shape *shape = &op->in_shape[port];
     plan->failed_op = op;
@@ -124,16 +143,25 @@ static bool stack_is_short(const xs_plan *plan)
     return (uintptr_t)__builtin_frame_address(0) < plan->stack_floor;
 }
 
-/* What cannot simply be called: queued edges, deep calls, copies on passing, timed tuples. Here too
- * forwarded tuples go along a chain in a loop. */
+/* What cannot simply be called: queued edges, other threads' operators, deep calls, copies on passing,
+ * timed tuples. Here too forwarded tuples go along a chain in a loop. */
 static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
-    xs_plan *plan = edge->to->plan;
     xs_slot own[MAX_FIELDS];
     int32_t status;
     for (;;) {
-        xs_op *to = edge->to;
-        if (!edge->direct || stack_is_short(plan) || (plan->spilled && edge->queue->length)) {
+        xs_op *to = edge->ring ? ring_stand_in(edge) : edge->to;
+        if (!to) {
+            status = ring_pass(edge->ring, edge->queue, tuple, shape);
+            break;
+        }
+        xs_plan *plan = to->plan;
+        if (to->original && stack_is_short(plan)) { /* a clone keeps no tuples waiting */
+            status = ring_pass(plan->ring_out, &to->original->in[edge->port], tuple, shape);
+            break;
+        }
+        bool called = edge->direct || edge->ring;
+        if (!called || stack_is_short(plan) || (!edge->ring && plan->spilled && edge->queue->length)) {
             if (edge->direct) plan->spilled = plan->slow_pass = true;
             status = queue_push(edge->queue, tuple, shape);
             break;
@@ -188,13 +216,25 @@ int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
     }
 }
 
+/* Only some tuples are timed; the rest are taken to be like them. */
+int64_t op_busy_ns(const xs_op *op)
+{
+    if (!op->timed_tuples) return 0;
+    return (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
+}
+
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
 {
-    *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted};
-    /* Only some tuples are timed; the rest are taken to be like them. */
-    if (op->timed_tuples)
-        out->busy_ns =
-            (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
+    *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted,
+                         .busy_ns = op_busy_ns(op)};
+    for (int32_t part = 0; op->clone && part < op->clones; part++) {
+        const xs_op *clone = op->clone[part];
+        if (!clone) continue;
+        out->tuples += clone->tuples;
+        out->samples += clone->samples;
+        out->emitted += clone->emitted;
+        out->busy_ns += op_busy_ns(clone);
+    }
     for (int32_t i = 0; i < op->ins; i++)
         if (op->in[i].peak > out->queue_peak) {
             out->queue_peak = op->in[i].peak;

@@ -19,7 +19,7 @@ typedef union {
 
 /* XS_FORWARD: what process returns instead of emitting its own input on port 0; the engine then
  * passes it on without nesting a call. */
-typedef enum { XS_OK, XS_FAILED, XS_END, XS_WAIT, XS_FORWARD } xs_status;
+typedef enum { XS_OK, XS_FAILED, XS_END, XS_WAIT, XS_FORWARD, XS_SETTLED } xs_status;
 
 /* The shape of a port's tuples: how many fields, and which of them (by bit) are segments. */
 typedef struct {

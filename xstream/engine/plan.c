@@ -13,28 +13,51 @@ xs_plan *xs_plan_new(xs_manager *manager)
     return plan;
 }
 
+static void op_free(xs_op *op)
+{
+    for (int32_t port = 0; port < op->ins; port++) queue_clear(&op->in[port]);
+    if (op->table->destroy) op->table->destroy(op);
+    for (int32_t port = 0; port < op->outs; port++) free(op->out[port].edge);
+    free(op->out);
+    free(op->in);
+    free(op->in_shape);
+    free(op->cost);
+    if (op->arrivals) free(op->arrivals->under_way);
+    free(op->arrivals);
+    free(op->clone);
+    free(op);
+}
+
 void xs_plan_free(xs_plan *plan)
 {
-    for (int32_t i = 0; i < plan->ops; i++) {
-        xs_op *op = plan->op[i];
-        for (int32_t port = 0; port < op->ins; port++) queue_clear(&op->in[port]);
-        if (op->table->destroy) op->table->destroy(op);
-        for (int32_t port = 0; port < op->outs; port++) free(op->out[port].edge);
-        free(op->out);
-        free(op->in);
-        free(op->in_shape);
-        free(op->cost);
-        if (op->arrivals) free(op->arrivals->under_way);
-        free(op->arrivals);
-        free(op);
+    if (plan->ring_out) ring_free(plan->ring_out); /* what is in it is for operators of others */
+    plan->ring_out = NULL;
+    for (int32_t i = 0; i < plan->parts - 1; i++) {
+        if (plan->later[i]->ring_out) ring_free(plan->later[i]->ring_out);
+        plan->later[i]->ring_out = NULL;
     }
+    for (int32_t i = 0; i < plan->ops; i++) op_free(plan->op[i]);
+    for (int32_t i = 0; i < plan->parts - 1; i++) xs_plan_free(plan->later[i]);
     if (plan->failed_op) tuple_drop(plan->failed_tuple, plan->failed_segments);
     xs_manager *manager = plan->manager;
-    free(plan->order);
+    if (!plan->part) free(plan->order); /* the others' is a part of it */
+    free(plan->later);
+    free(plan->together);
     free(plan->source);
     free(plan->op);
     free(plan);
     xs_manager_drop(manager);
+}
+
+int32_t xs_plan_together(xs_op *a, xs_op *b)
+{
+    xs_plan *plan = a->plan;
+    xs_op **pairs = realloc(plan->together, (size_t)(plan->pairs + 1) * 2 * sizeof *pairs);
+    if (!pairs) return XS_FAILED;
+    pairs[2 * plan->pairs] = a;
+    pairs[2 * plan->pairs++ + 1] = b;
+    plan->together = pairs;
+    return XS_OK;
 }
 
 int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes)
@@ -96,13 +119,31 @@ void plan_draw_timing(xs_plan *plan)
     plan->until_timed = (int64_t)(plan->random >> (63 - rare)); /* 0 to twice the gap, less one */
 }
 
-void xs_plan_stop(xs_plan *plan) { atomic_store_explicit(&plan->stop, 1, memory_order_relaxed); }
-
-void xs_plan_failure(xs_plan *plan, xs_failure *out)
+void xs_plan_stop(xs_plan *plan)
 {
-    bool on_tuple = plan->failed_op && plan->failed_port >= 0;
-    *out = (xs_failure){plan->failed_op, plan->failed_port, on_tuple ? plan->failed_fields : 0,
-                        plan->failed_tuple, plan->out_of_memory, plan->message};
+    atomic_store_explicit(&plan->stop, 1, memory_order_relaxed);
+    for (int32_t i = 0; i < plan->parts - 1; i++) xs_plan_stop(plan->later[i]);
 }
 
-int64_t xs_plan_queue_bytes_peak(xs_plan *plan) { return plan->queue_bytes_peak; }
+/* Of several failures the one furthest down: what is above has gone on meanwhile, with tuples that one
+ * thread would not have come to. */
+void xs_plan_failure(xs_plan *plan, xs_failure *out)
+{
+    for (int32_t i = plan->parts - 2; i >= 0; i--)
+        if (plan->later[i]->failed_op) {
+            xs_plan_failure(plan->later[i], out);
+            return;
+        }
+    xs_op *op = plan->failed_op;
+    bool on_tuple = op && plan->failed_port >= 0;
+    *out = (xs_failure){op && op->original ? op->original : op, op, plan->failed_port,
+                        on_tuple ? plan->failed_fields : 0, plan->failed_tuple,
+                        plan->out_of_memory, plan->message};
+}
+
+int64_t xs_plan_queue_bytes_peak(xs_plan *plan)
+{
+    int64_t bytes = plan->queue_bytes_peak;
+    for (int32_t i = 0; i < plan->parts - 1; i++) bytes += plan->later[i]->queue_bytes_peak;
+    return bytes;
+}

@@ -158,7 +158,11 @@ bool queue_pop(xs_queue *queue, xs_slot *tuple)
 int32_t queue_run_one(xs_queue *queue)
 {
     xs_slot tuple[MAX_FIELDS];
-    if (!queue_pop(queue, tuple)) return XS_OK;
+    return queue_pop(queue, tuple) ? queue_run_owned(queue, tuple) : XS_OK;
+}
+
+int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple)
+{
     xs_op *op = queue->op;
     xs_plan *plan = op->plan;
     op_counts(op, tuple);
@@ -168,7 +172,7 @@ int32_t queue_run_one(xs_queue *queue)
                                            : op->process(op, queue->port, tuple);
     if (status == XS_FORWARD) {
         const xs_out *out = &op->out[0];
-        if (out->edges == 1 && !out->edge->direct && !plan->copies) {
+        if (out->edges == 1 && !out->edge->direct && !out->edge->ring && !plan->copies) {
             op->emitted++; /* from queue to queue: the counts move along */
             return queue_push_owned(out->edge->queue, tuple);
         }

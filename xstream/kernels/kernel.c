@@ -278,8 +278,35 @@ static void kernel_destroy(xs_op *op)
     free(kernel->frame);
 }
 
+/* What comes out depends on the tuple alone. */
+static bool kernel_stateless(const xs_op *op)
+{
+    const xs_kernel *kernel = (const xs_kernel *)op;
+    bool stateless = !kernel->states && !kernel->at_end;
+    for (int32_t field = 0; field < kernel->outputs; field++)
+        stateless &= kernel->output[field].rule != XS_START_RUNNING;
+    return stateless;
+}
+
+static xs_op *kernel_clone(xs_op *op, xs_plan *plan)
+{
+    const xs_kernel *kernel = (xs_kernel *)op;
+    int32_t words = kernel->outputs_at + kernel->outputs;
+    xs_op *made = xs_op_kernel(plan, (int64_t)kernel->call, kernel->mode, words,
+                               kernel->outputs_at, kernel->states_at, 0);
+    if (!made) return NULL;
+    xs_kernel *clone = (xs_kernel *)made;
+    memcpy(clone->frame + XS_FRAME_INPUTS, kernel->frame + XS_FRAME_INPUTS,
+           (size_t)(words - XS_FRAME_INPUTS) * sizeof *clone->frame);
+    memcpy(clone->output, kernel->output, (size_t)kernel->outputs * sizeof *clone->output);
+    for (int32_t field = 0; field < clone->outputs; field++) clone->output[field].seg = NULL;
+    clone->used = kernel->used;
+    return made;
+}
+
 static const xs_op_table kernel_table = {
-    .process = kernel_process, .finish = kernel_finish, .destroy = kernel_destroy};
+    .process = kernel_process, .finish = kernel_finish, .destroy = kernel_destroy,
+    .clone = kernel_clone, .stateless = kernel_stateless};
 
 xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
                     int32_t outputs_at, int32_t states_at, int32_t states)

@@ -9,7 +9,9 @@ static int32_t pass_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return XS_FORWARD;
 }
 
-static const xs_op_table pass_table = {.process = pass_process};
+static xs_op *pass_clone(xs_op *op, xs_plan *plan) { return op_copy(op, plan, sizeof *op); }
+
+static const xs_op_table pass_table = {.process = pass_process, .clone = pass_clone};
 
 xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_table); }
 

@@ -15,7 +15,12 @@ static int32_t select_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return emit(op, 0, row);
 }
 
-static const xs_op_table select_table = {.process = select_process};
+static xs_op *select_clone(xs_op *op, xs_plan *plan)
+{
+    return op_copy(op, plan, sizeof(xs_select));
+}
+
+static const xs_op_table select_table = {.process = select_process, .clone = select_clone};
 
 xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen)
 {

@@ -10,6 +10,8 @@ static int32_t union_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return emit(op, 0, tagged);
 }
 
-static const xs_op_table union_table = {.process = union_process};
+static xs_op *union_clone(xs_op *op, xs_plan *plan) { return op_copy(op, plan, sizeof *op); }
+
+static const xs_op_table union_table = {.process = union_process, .clone = union_clone};
 
 xs_op *xs_op_union(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &union_table); }

@@ -19,6 +19,23 @@ static xs_edge *next_edge(xs_visit *top)
     return NULL;
 }
 
+/* Sources come before everything; so does what takes the tuples of a source that another one drives,
+ * and is part of that other source. */
+static void sources_first(xs_plan *plan)
+{
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_op *op = plan->order[i];
+        if (!op->table->produce && !op->driven) continue;
+        for (int32_t port = 0; op->driven && port < op->outs; port++)
+            for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].to->driven = true;
+        memmove(plan->order + plan->entries + 1, plan->order + plan->entries,
+                (size_t)(i - plan->entries) * sizeof *plan->order);
+        plan->order[plan->entries++] = op;
+    }
+    plan->ordered = plan->ops;
+    for (int32_t i = 0; i < plan->ops; i++) plan->order[i]->place = i;
+}
+
 /* One depth-first search, without recursion: marks the edges that close a cycle, which must queue,
  * and leaves the operators in an order in which everything comes after what feeds it. */
 static int32_t search(xs_plan *plan, bool direct)
@@ -55,7 +72,15 @@ static int32_t search(xs_plan *plan, bool direct)
     }
     free(color);
     free(path);
+    if (status == XS_OK) sources_first(plan);
     return status;
+}
+
+void op_find_only(xs_op *op)
+{
+    bool only = op->outs && op->out[0].edges == 1 && op->out[0].edge->direct;
+    op->only = only ? op->out[0].edge->to : NULL;
+    op->only_port = only ? op->out[0].edge->port : 0;
 }
 
 int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns)
@@ -65,6 +90,7 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     plan->scheduler = kinds[scheduler];
     plan->tuple_burst = tuple_burst;
     plan->slice_ns = slice_ns;
+    plan->parts = 1;
     plan->admitting = true;
     plan->nap_ns = NAP_NS;
     plan_set_timing(plan, plan->profiled, 1);
@@ -83,12 +109,6 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
     }
-    for (int32_t i = 0; i < plan->ops; i++) {
-        xs_op *op = plan->op[i];
-        if (op->outs && op->out[0].edges == 1 && op->out[0].edge->direct) {
-            op->only = op->out[0].edge->to;
-            op->only_port = op->out[0].edge->port;
-        }
-    }
+    for (int32_t i = 0; i < plan->ops; i++) op_find_only(plan->op[i]);
     return XS_OK;
 }

@@ -84,6 +84,46 @@ static int32_t admit(xs_plan *plan)
     return overall;
 }
 
+/* A tuple from the part before: for an operator of this part, or for one behind it. */
+static int32_t take_tuple(xs_plan *plan, xs_queue *to, xs_slot *tuple)
+{
+    xs_op *op = to->op;
+    if (op->plan != plan) {
+        const xs_edge onwards = {.to = op, .queue = to, .port = to->port, .ring = plan->ring_out};
+        xs_op *here = ring_stand_in(&onwards);
+        if (here) return queue_run_owned(&here->in[to->port], tuple);
+        ring_pass_owned(plan->ring_out, to, tuple);
+        return XS_OK;
+    }
+    if (unlikely(plan->spilled && to->length)) return queue_push_owned(to, tuple);
+    return queue_run_owned(to, tuple);
+}
+
+/* What admit is for a part that another one feeds: a burst, as it comes. */
+static int32_t take_burst(xs_plan *plan)
+{
+    xs_slot tuple[MAX_FIELDS];
+    xs_queue *to = NULL;
+    plan->cut_short = false;
+    for (;;) {
+        switch (ring_take(plan->ring_in, &to, tuple, plan->deadline_ns)) {
+        case RING_TUPLE: {
+            int32_t status = take_tuple(plan, to, tuple);
+            if (status) return status;
+            break;
+        }
+        case RING_BURST: plan->arrived = (xs_under_way *)(intptr_t)tuple[0].i; return XS_OK;
+        case RING_END: return XS_END;
+        case RING_FAILED: plan->cut_off = true; return XS_END;
+        case RING_EMPTY: plan->cut_short = true; return XS_OK;
+        }
+        if (plan_overdue(plan)) {
+            plan->cut_short = true;
+            return XS_OK;
+        }
+    }
+}
+
 /* Tells the next operator that its streams have ended. */
 static int32_t finish_next(xs_plan *plan)
 {
@@ -107,7 +147,35 @@ static int32_t drain(xs_plan *plan)
     }
 }
 
-int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
+/* The end of a part, which the next one has to know. */
+static int32_t ended(xs_plan *plan)
+{
+    if (plan->ring_out) ring_mark(plan->ring_out, plan->cut_off ? RING_FAILED : RING_END);
+    return XS_END;
+}
+
+/* The parts before need not go on. Those behind run to the point where this one has failed: one of their
+ * operators may fail before. */
+static int32_t failed(xs_plan *plan)
+{
+    if (plan->ring_in) ring_abandon(plan->ring_in);
+    if (plan->ring_out) ring_mark(plan->ring_out, RING_FAILED);
+    return XS_FAILED;
+}
+
+/* Nothing is under way here. The next part learns of it, and is not left asleep where this one rests;
+ * the last knows that what came with the burst is complete. */
+static void burst_done(xs_plan *plan)
+{
+    if (!plan->ring_in && plan->ring_out) plan->arrived = plan->live ? arrivals_take(plan) : NULL;
+    if (plan->ring_out) ring_mark_burst(plan->ring_out, plan->arrived);
+    else if (plan->ring_in) arrivals_settle_taken(plan->arrived);
+    else if (plan->live) arrivals_settle(plan);
+    plan->arrived = NULL;
+    if (plan->ring_out && plan->waiting) ring_wake(plan->ring_out);
+}
+
+static int32_t run(xs_plan *plan, int64_t budget_ns)
 {
     plan->looked_ns = engine_now_ns();
     plan->deadline_ns = plan->looked_ns + budget_ns;
@@ -117,7 +185,7 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
     do {
         int32_t status;
         if (plan->admitting && !plan->sources_ended) {
-            status = admit(plan);
+            status = plan->ring_in ? take_burst(plan) : admit(plan);
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
             plan->waiting = status == XS_WAIT;
@@ -129,13 +197,19 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
         status = drain(plan);
         if (status == XS_FAILED) return status;
         if (status == XS_OK) continue; /* not empty yet, and time to look up */
-        if (plan->live) arrivals_settle(plan);
+        burst_done(plan);
         plan->admitting = true;
         if (plan->sources_ended) {
-            if (plan->finished == plan->ops) return XS_END;
+            if (plan->finished == plan->ordered || plan->cut_off) return ended(plan);
             status = finish_next(plan);
             if (status) return status;
-        } else if (plan->waiting) {
+            continue;
+        }
+        if (plan->settle) {
+            plan->settle = false;
+            return XS_SETTLED;
+        }
+        if (plan->waiting) {
             if (engine_now_ns() + plan->nap_ns > plan->deadline_ns) return XS_WAIT;
             nanosleep(&(struct timespec){.tv_nsec = plan->nap_ns}, NULL);
             if (plan->patient && plan->nap_ns < LONG_NAP_NS) plan->nap_ns *= 2;
@@ -143,3 +217,11 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
     } while (!plan_overdue(plan));
     return XS_OK;
 }
+
+int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
+{
+    int32_t status = run(plan, budget_ns);
+    return status == XS_FAILED ? failed(plan) : status;
+}
+
+void xs_plan_settle(xs_plan *plan) { plan->settle = true; }

@@ -9,8 +9,20 @@ typedef enum { XS_FIFO, XS_FIFO_SLICE, XS_RTC, XS_DF } xs_scheduler_kind;
  * control. */
 int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns);
 
+/* The next run of the plan returns XS_SETTLED as soon as nothing is under way. */
+void xs_plan_settle(xs_plan *plan);
+
+/* Cuts a settled plan under df into parts that threads run, by the busy times so far. Returns how many
+ * there are: at most `parts`, fewer where the operators cannot be divided; 1 leaves the plan as it is.
+ * -1: no memory. The first part is the plan itself, and owns the others. */
+int32_t xs_plan_cut(xs_plan *plan, int32_t parts);
+xs_plan *xs_plan_part(xs_plan *plan, int32_t part);
+int32_t xs_op_part(const xs_op *op);
+/* Nobody waits for another part any more; what is under way is dropped. From any thread. */
+void xs_plan_give_up(xs_plan *plan);
+
 /* Runs for about budget_ns. XS_OK: there is more to do; XS_END: all done; XS_WAIT: every source
- * waits; XS_FAILED: see xs_plan_failure. */
+ * waits; XS_FAILED: see xs_plan_failure. Each part of a plan is run by a thread of its own. */
 int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns);
 
 #endif

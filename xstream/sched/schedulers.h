@@ -6,5 +6,8 @@
 
 enum { NAP_NS = 20000 }; /* how long to sleep while every source waits for its next tuple */
 
+/* Sets op->only from its edges. */
+void op_find_only(xs_op *op);
+
 extern const xs_scheduler xs_fifo, xs_fifo_slice, xs_rtc, xs_df;
 #endif

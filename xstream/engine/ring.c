@@ -1,0 +1,310 @@
+/* Rings: tuples from a part of a plan to the next, which another thread runs.
+ *
+ * An entry is the input port that a tuple is for and the tuple's slots, with counts on its segments;
+ * or a mark. The giver alone writes `tail`, the taker alone `head`: no lock is taken to pass a tuple.
+ * Whoever finds the ring full or empty looks again for a moment, and then parks.
+ *
+ * A taker that is parked is not woken by every tuple: a system call costs more than many small
+ * operators. It is woken when much has come or when the giver is about to rest, and looks up by
+ * itself after a while, soon at first.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "engine.h"
+
+enum {
+    WORDS = 8192,  /* in a ring; a power of two */
+    PLENTY = 256,  /* words: the taker is busy for a while, the giver can do some of its work */
+    WAKE = 2048,   /* words: too many to let the taker sleep */
+    MARKS = 8,     /* what a first word below this says is a mark */
+    LOOKS = 64,    /* at an empty or full ring before parking: some microseconds */
+    PARK_MIN_NS = 100000,
+    PARK_MAX_NS = 10000000,
+};
+
+struct xs_ring {
+    xs_plan *giver;
+    xs_slot *word;
+    _Atomic int32_t abandoned;
+    /* The giver's: */
+    _Alignas(64) _Atomic int64_t tail;
+    int64_t known_head; /* as it last saw it: what is free is at least what that leaves */
+    int64_t marked;     /* the tail behind the last mark */
+    /* The taker's: */
+    _Alignas(64) _Atomic int64_t head;
+    int64_t known_tail, park_ns;
+    /* For whoever parks: */
+    _Alignas(64) _Atomic int32_t giver_parked, taker_parked;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+xs_ring *ring_new(xs_plan *giver)
+{
+    xs_ring *ring = aligned_alloc(64, (sizeof *ring + 63) / 64 * 64);
+    if (!ring) return NULL;
+    memset(ring, 0, sizeof *ring);
+    ring->word = malloc(WORDS * sizeof *ring->word);
+    if (!ring->word) {
+        free(ring);
+        return NULL;
+    }
+    ring->giver = giver;
+    ring->park_ns = PARK_MIN_NS;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&ring->lock, NULL);
+    pthread_cond_init(&ring->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return ring;
+}
+
+/* -- parking ------------------------------------------------------------------------------- */
+
+static inline void look_again(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static int64_t used_words(xs_ring *ring)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_acquire) -
+           atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+static bool is_abandoned(xs_ring *ring)
+{
+    return atomic_load_explicit(&ring->abandoned, memory_order_acquire) != 0;
+}
+
+/* Whoever parks says so before it looks for the last time, and whoever changes something changes it
+ * before it looks for sleepers; both in the one order of all (seq_cst) where a look is the last. */
+static void wake(xs_ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    pthread_cond_broadcast(&ring->changed);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+static void park(xs_ring *ring, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    pthread_cond_timedwait(&ring->changed, &ring->lock, &until);
+}
+
+void ring_wake(xs_ring *ring)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&ring->taker_parked, memory_order_relaxed)) wake(ring);
+}
+
+void ring_abandon(xs_ring *ring)
+{
+    atomic_store_explicit(&ring->abandoned, 1, memory_order_seq_cst);
+    wake(ring);
+}
+
+/* -- giving -------------------------------------------------------------------------------- */
+
+/* How many words there are at most, which is looked up only where it matters. */
+static int64_t fill(xs_ring *ring, int64_t matters)
+{
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (tail - ring->known_head >= matters)
+        ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    return tail - ring->known_head;
+}
+
+/* Parks until half of the ring is free; the time is nobody's. False: abandoned. */
+static bool wait_for_room(xs_ring *ring)
+{
+    for (int look = 0; look < LOOKS; look++) {
+        if (used_words(ring) <= WORDS / 2) return true;
+        look_again();
+    }
+    int64_t begin = engine_now_ns();
+    pthread_mutex_lock(&ring->lock);
+    atomic_store_explicit(&ring->giver_parked, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&ring->taker_parked, memory_order_seq_cst))
+        pthread_cond_broadcast(&ring->changed);
+    while (used_words(ring) > WORDS / 2 && !is_abandoned(ring))
+        park(ring, engine_now_ns() + PARK_MAX_NS);
+    atomic_store_explicit(&ring->giver_parked, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&ring->lock);
+    ring->giver->child_ns += engine_now_ns() - begin;
+    return !is_abandoned(ring);
+}
+
+/* The giver's position, with room for so many words; -1: abandoned. */
+static int64_t room_for(xs_ring *ring, int64_t words)
+{
+    if (unlikely(is_abandoned(ring))) return -1;
+    if (unlikely(fill(ring, WORDS - words + 1) > WORDS - words)) {
+        if (!wait_for_room(ring)) return -1;
+        ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    }
+    return atomic_load_explicit(&ring->tail, memory_order_relaxed);
+}
+
+static inline xs_slot *word_at(xs_ring *ring, int64_t position)
+{
+    return &ring->word[position & (WORDS - 1)];
+}
+
+static void publish(xs_ring *ring, int64_t tail)
+{
+    atomic_store_explicit(&ring->tail, tail, memory_order_release);
+    if (likely(!atomic_load_explicit(&ring->taker_parked, memory_order_relaxed))) return;
+    /* Where tuples arrive at times of their own, nobody knows how long the next one takes. */
+    if (ring->giver->live || ring->giver->patient || fill(ring, 0) >= WAKE) wake(ring);
+}
+
+xs_op *ring_stand_in(const xs_edge *edge)
+{
+    xs_ring *ring = edge->ring;
+    xs_op **clone = edge->to->clone;
+    if (!clone || fill(ring, PLENTY) < PLENTY) return NULL;
+    if (atomic_load_explicit(&ring->taker_parked, memory_order_relaxed)) wake(ring);
+    return clone[ring->giver->part];
+}
+
+int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape)
+{
+    int64_t tail = room_for(ring, 1 + shape->fields);
+    if (tail < 0) return XS_OK;
+    xs_cost_mark mark;
+    bool profiled = unlikely(ring->giver->profiled), shared = true;
+    if (profiled) cost_enter(ring->giver, &mark);
+    for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
+    for (uint64_t left = shape->segments; left && shared; left &= left - 1) {
+        int field = __builtin_ctzll(left);
+        xs_seg *seg = xs_seg_share(tuple[field].seg);
+        word_at(ring, tail + 1 + field)->seg = seg;
+        shared = seg != NULL;
+        if (shared) continue;
+        for (uint64_t done = shape->segments & ((1ull << field) - 1); done; done &= done - 1)
+            xs_seg_drop(word_at(ring, tail + 1 + __builtin_ctzll(done))->seg);
+    }
+    if (profiled) cost_charge(ring->giver, to->op, &mark);
+    if (!shared) {
+        plan_out_of_memory(ring->giver);
+        return plan_failed_at(ring->giver, to->op, to->port, tuple);
+    }
+    word_at(ring, tail)->i = (int64_t)(intptr_t)to;
+    publish(ring, tail + 1 + shape->fields);
+    return XS_OK;
+}
+
+void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple)
+{
+    const xs_shape *shape = &to->op->in_shape[to->port];
+    int64_t tail = room_for(ring, 1 + shape->fields);
+    if (tail < 0) {
+        tuple_drop(tuple, shape->segments);
+        return;
+    }
+    word_at(ring, tail)->i = (int64_t)(intptr_t)to;
+    for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
+    publish(ring, tail + 1 + shape->fields);
+}
+
+void ring_mark(xs_ring *ring, xs_ring_kind kind)
+{
+    int64_t tail = room_for(ring, 1);
+    if (tail < 0) return;
+    word_at(ring, tail)->i = kind;
+    publish(ring, tail + 1);
+    ring_wake(ring);
+}
+
+void ring_mark_burst(xs_ring *ring, xs_under_way *arrivals)
+{
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (tail == ring->marked && !arrivals) return;
+    tail = room_for(ring, 2);
+    if (tail < 0) {
+        free(arrivals);
+        return;
+    }
+    word_at(ring, tail)->i = RING_BURST;
+    word_at(ring, tail + 1)->i = (int64_t)(intptr_t)arrivals;
+    ring->marked = tail + 2;
+    publish(ring, tail + 2);
+}
+
+/* -- taking -------------------------------------------------------------------------------- */
+
+static bool something_came(xs_ring *ring, int64_t head)
+{
+    ring->known_tail = atomic_load_explicit(&ring->tail, memory_order_seq_cst);
+    return ring->known_tail != head;
+}
+
+/* False: nothing came before the deadline. */
+static bool wait_for_entry(xs_ring *ring, int64_t head, int64_t deadline_ns)
+{
+    for (int look = 0; look < LOOKS; look++) {
+        if (something_came(ring, head)) return true;
+        look_again();
+    }
+    pthread_mutex_lock(&ring->lock);
+    while (!is_abandoned(ring)) {
+        atomic_store_explicit(&ring->taker_parked, 1, memory_order_seq_cst);
+        if (atomic_load_explicit(&ring->giver_parked, memory_order_seq_cst))
+            pthread_cond_broadcast(&ring->changed);
+        int64_t now = engine_now_ns(), until = now + ring->park_ns;
+        if (something_came(ring, head) || now >= deadline_ns) break;
+        park(ring, until < deadline_ns ? until : deadline_ns);
+        if (ring->park_ns < PARK_MAX_NS) ring->park_ns *= 2;
+    }
+    atomic_store_explicit(&ring->taker_parked, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&ring->lock);
+    return something_came(ring, head);
+}
+
+xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t deadline_ns)
+{
+    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (unlikely(is_abandoned(ring))) return RING_FAILED;
+    if (head == ring->known_tail && !something_came(ring, head)) {
+        if (!wait_for_entry(ring, head, deadline_ns))
+            return is_abandoned(ring) ? RING_FAILED : RING_EMPTY;
+        ring->park_ns = PARK_MIN_NS;
+    }
+    int64_t first = word_at(ring, head)->i, next = head + 1;
+    xs_ring_kind kind = RING_TUPLE;
+    if (first < MARKS) {
+        kind = (xs_ring_kind)first;
+        if (kind == RING_BURST) tuple[0] = *word_at(ring, next++);
+    } else {
+        *to = (xs_queue *)(intptr_t)first;
+        int32_t fields = (*to)->op->in_shape[(*to)->port].fields;
+        for (int32_t i = 0; i < fields; i++) tuple[i] = *word_at(ring, next++);
+    }
+    atomic_store_explicit(&ring->head, next, memory_order_release);
+    if (unlikely(atomic_load_explicit(&ring->giver_parked, memory_order_relaxed)) &&
+        used_words(ring) <= WORDS / 2)
+        wake(ring);
+    return kind;
+}
+
+void ring_free(xs_ring *ring)
+{
+    xs_slot tuple[MAX_FIELDS];
+    xs_queue *to;
+    atomic_store_explicit(&ring->abandoned, 0, memory_order_relaxed);
+    for (;;) {
+        xs_ring_kind kind = ring_take(ring, &to, tuple, 0);
+        if (kind == RING_EMPTY) break;
+        if (kind == RING_BURST) free((void *)(intptr_t)tuple[0].i);
+        if (kind == RING_TUPLE) tuple_drop(tuple, to->op->in_shape[to->port].segments);
+    }
+    pthread_cond_destroy(&ring->changed);
+    pthread_mutex_destroy(&ring->lock);
+    free(ring->word);
+    free(ring);
+}

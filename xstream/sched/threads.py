@@ -1,0 +1,105 @@
+"""Several threads: each runs one part of a plan that `cut.c` has cut, without the GIL."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+import time
+from typing import Any
+
+from xstream._native import lib
+from xstream.engine.native import NativePlan
+from xstream.errors import QueryError
+
+__all__ = ["MEASURE_NS", "PartThreads", "thread_count", "usable_cores"]
+
+#: How long one thread runs a plan before its operators are divided by their busy times.
+MEASURE_NS = 20_000_000
+#: How long a thread stays in the core before it looks whether it is still wanted.
+LOOK_UP_NS = 250_000_000
+#: How long an operator that is in Python code may take to end once nobody waits for the results.
+LEAVE_S = 2.0
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads `threads=` means: at most one for each core; None is all of them.
+
+    >>> thread_count(1)
+    1
+    >>> thread_count(10_000) == thread_count(None) == usable_cores()
+    True
+    """
+    whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if threads is not None and not (whole and threads >= 1):
+        raise QueryError(f"threads is a positive number, or None for all cores, not {threads!r}")
+    return usable_cores() if threads is None else min(threads, usable_cores())
+
+
+class PartThreads:
+    """The threads of a plan that was cut: started at once, each runs its part to the end.
+
+    A part that fails stops the others. They hold the plan: it outlives them.
+    """
+
+    def __init__(self, plan: NativePlan, parts: int) -> None:
+        self.plan = plan
+        self.statuses: list[int] = [int(lib.XS_OK)] * parts
+        #: Processor time of each thread, once it has ended.
+        self.cpu_seconds = [0.0] * parts
+        self.left = parts
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._given_up = False
+        self._threads = [
+            threading.Thread(
+                # Operators in Python find the memory manager of the `with` block around the run.
+                target=contextvars.copy_context().run,
+                args=(self._run_part, part),
+                name=f"xstream part {part}",
+                daemon=True,
+            )
+            for part in range(parts)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run_part(self, part: int) -> None:
+        handle: Any = lib.xs_plan_part(self.plan.handle, part)
+        status = int(lib.XS_OK)
+        while status in (lib.XS_OK, lib.XS_WAIT) and not self._given_up:
+            status = int(lib.xs_plan_run(handle, LOOK_UP_NS))
+        if status == lib.XS_FAILED:
+            lib.xs_plan_stop(self.plan.handle)
+        with self._lock:
+            self.statuses[part] = status
+            self.cpu_seconds[part] = time.thread_time()
+            self.left -= 1
+            if not self.left:
+                self._ended.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all have ended, now or within that time."""
+        return self._ended.wait(seconds)
+
+    def give_up(self) -> None:
+        """Have all threads end soon; what is under way is dropped."""
+        self._given_up = True
+        lib.xs_plan_give_up(self.plan.handle)
+
+    def end(self) -> int:
+        """Have all threads end, if they have not, and return the status of the run.
+
+        Only a thread that was given up and is still in somebody's Python code is left behind.
+        """
+        if self.left:
+            self.give_up()
+        for thread in self._threads:
+            thread.join(LEAVE_S if self._given_up else None)
+        if lib.XS_FAILED in self.statuses:
+            return int(lib.XS_FAILED)
+        return int(lib.XS_OK if self._given_up else lib.XS_END)
