@@ -19,6 +19,7 @@ from leaks.query import find as find_leaks
 import xstream as xs
 from tests.apps.calling import call
 from xstream.bench import experiment as experiments
+from xstream.bench import results
 from xstream.bench.experiment import (
     Experiment,
     Finding,
@@ -30,10 +31,11 @@ from xstream.bench.experiment import (
     run_experiment,
     summary,
 )
+from xstream.bench.journal import Journal
 from xstream.bench.report import Figure
 from xstream.report.experiment_page import drawn, experiment_page, experiment_text
 
-OURS = ("cache", "fig6", "fig7", "fig8", "heavyhitter", "table1")
+OURS = ("cache", "copycost", "fig6", "fig7", "fig8", "heavyhitter", "table1")
 
 
 def test_every_experiment_of_the_paper_has_a_folder() -> None:
@@ -133,6 +135,84 @@ def test_an_experiment_of_ones_own_is_run_by_its_folder(
     assert json.loads(capsys.readouterr().out)["table"]["rows"] == [["4"]]
     names = {path.name for path in (out / "mine").iterdir()}
     assert names == {"results.csv", "results.json", "page.md", "page.html"}
+
+
+COUNTED = """
+import pathlib
+from xstream.bench.experiment import Experiment, Finding
+LOG = pathlib.Path(__file__).with_name("log")
+def measure(scale):
+    for trial in scale.pending:
+        for load in (1, 2):
+            with LOG.open("a") as log:
+                log.write(f"{trial}{load} ")
+            if trial == 2 and load == 2 and len(LOG.read_text().split()) < 7:
+                raise KeyboardInterrupt
+            yield {"load": load, "trial": trial, "value": 10.0 * trial + load + 0.1}
+def find(rows):
+    return Finding([], ("values",), [(sorted(row["value"] for row in rows),)], "Fine.")
+EXPERIMENT = Experiment("counted", "Counted", "Nothing.", measure, (), find)
+"""
+
+
+def test_an_interrupted_experiment_is_resumed_by_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "counted"
+    folder.mkdir()
+    (folder / "experiment.py").write_text(COUNTED)
+    out = tmp_path / "out"
+    how = ("experiment", folder, "--out", out, "--trials", 4)
+    assert call(monkeypatch, *how) == 130
+    said = capsys.readouterr().err
+    assert "counted was not finished; --resume continues it" in said
+    assert [path.name for path in (out / "counted").iterdir()] == ["journal.jsonl"]
+    assert call(monkeypatch, *how, "--resume", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    wanted = [10.0 * trial + load + 0.1 for trial in range(4) for load in (1, 2)]
+    assert found["table"]["rows"] == [[str(wanted)]]
+    # The trials that were complete are not measured again; the one that was cut is.
+    log = "01 02 11 12 21 22 21 22 31 32"
+    assert (folder / "log").read_text().split() == log.split()
+    assert not (out / "counted" / "journal.jsonl").exists()
+    # Once it is finished there is nothing left to do, unless it is asked for at another scale.
+    assert call(monkeypatch, *how, "--resume") == 0
+    assert "counted: finished before" in capsys.readouterr().out
+    assert (folder / "log").read_text().split() == log.split()
+    assert call(monkeypatch, *how[:-1], 1, "--resume") == 0
+    assert (folder / "log").read_text().split() == [*log.split(), "01", "02"]
+
+
+def test_rows_of_another_scale_or_commit_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "journal.jsonl"
+    Journal(path, {"commit": "a"}).add([{"trial": 0}])
+    assert Journal(path, {"commit": "a"}).rows == [{"trial": 0}]
+    with path.open("a") as file:
+        file.write('[{"trial"')  # the machine went down here
+    assert Journal(path, {"commit": "a"}).rows == [{"trial": 0}]
+    assert Journal(path, {"commit": "a"}, resume=False).rows == []
+    other = Journal(path, {"commit": "b"})
+    assert other.rows == []
+    other.add([{"trial": 5}])
+    assert Journal(path, {"commit": "b"}).rows == [{"trial": 5}]
+
+
+def test_results_are_stored_beside_an_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "counted"
+    folder.mkdir()
+    (folder / "experiment.py").write_text(COUNTED)
+    out = tmp_path / "out"
+    assert call(monkeypatch, "experiment", folder, "--out", out, "--trials", 1, "--store") == 0
+    assert "stored: " in capsys.readouterr().out
+    for name in ("results.csv", "page.md"):
+        assert (folder / name).read_bytes() == (out / "counted" / name).read_bytes()
+    installed = tmp_path / "xstream" / "experiments" / "fig6"
+    installed.mkdir(parents=True)
+    monkeypatch.setattr(results, "experiments", lambda: {"fig6": installed})
+    with pytest.raises(xs.InputError, match="this is an installed package"):
+        results.check_store(["fig6"])
 
 
 @pytest.mark.parametrize(

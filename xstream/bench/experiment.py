@@ -12,10 +12,11 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from xstream.bench.journal import Journal
 from xstream.bench.report import Figure, machine
 from xstream.console import Progress
 from xstream.errors import InputError
@@ -57,6 +58,24 @@ class Scale:
     peers: bool = False
     #: Who is told between trials how far the experiment is.
     progress: Progress = field(default_factory=Progress.silent, repr=False, compare=False)
+    #: Parts that an earlier run has finished: trials, or what the experiment names in `part`.
+    finished: frozenset[Any] = frozenset()
+
+    @property
+    def pending(self) -> list[int]:
+        """The numbers of the trials that are to be measured.
+
+        >>> Scale(trials=3, finished=frozenset({0})).pending
+        [1, 2]
+        """
+        return [trial for trial in range(self.trials) if trial not in self.finished]
+
+    def to_json(self) -> dict[str, Any]:
+        """What decides whether rows of two runs may stand in one table."""
+        return {
+            "scale": self.name, "trials": self.trials, "seconds": self.seconds,
+            "clock": self.clock, "peers": self.peers,
+        }  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -104,6 +123,8 @@ class Experiment:
     measure: Callable[[Scale], Iterator[Row]]
     plots: Sequence[Plot]
     find: Callable[[Sequence[Row]], Finding]
+    #: The column by which it can be resumed: rows with the same value form a part.
+    part: str = "trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +157,7 @@ class Outcome:
         return {
             "experiment": self.experiment.name,
             "title": self.experiment.title,
-            "scale": self.scale.name,
-            "clock": self.scale.clock,
-            "trials": self.scale.trials,
+            **self.scale.to_json(),
             "paper": self.experiment.paper,
             "figures": [figure.to_json() for figure in self.finding.figures],
             "table": {
@@ -152,15 +171,29 @@ class Outcome:
         }
 
 
-def run_experiment(experiment: Experiment, scale: Scale) -> Outcome:
-    """Measure and draw conclusions; `Unavailable` where it cannot be run here."""
-    rows = []
+def run_experiment(experiment: Experiment, scale: Scale, journal: Journal | None = None) -> Outcome:
+    """Measure and draw conclusions; `Unavailable` where it cannot be run here.
+
+    Finished parts are kept in the journal, and those that it holds are not measured again.
+    """
+    before = machine()
+    rows = list(journal.rows) if journal is not None else []
+    done = frozenset(row.get(experiment.part) for row in rows)
+    part: list[Row] = []
     scale.progress.begin(None, "row")
-    for row in experiment.measure(scale):
+    for row in experiment.measure(replace(scale, finished=done)):
+        which = row.get(experiment.part)
+        if which in done:  # an experiment that does not ask what is finished
+            continue
+        if part and which != part[0].get(experiment.part):
+            if journal is not None:
+                journal.add(part)
+            part = []
+        part.append(row)
         rows.append(row)
         if scale.progress.total is None:  # an experiment that does not count its trials itself
             scale.progress.update(len(rows))
-    return Outcome(experiment, scale, rows, experiment.find(rows), machine())
+    return Outcome(experiment, scale, rows, experiment.find(rows), before)
 
 
 # -- tables of trials ------------------------------------------------------------------------

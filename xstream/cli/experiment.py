@@ -18,9 +18,7 @@ __all__ = ["experiment"]
 def experiment(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="table1, fig6, fig7, fig8, cache, all, or the folder of your own experiment."
-        ),
+        typer.Argument(help="A name (none lists them), all, or the folder of your own experiment."),
     ] = None,
     full: Annotated[
         bool,
@@ -49,10 +47,20 @@ def experiment(
     out: Annotated[
         Path, typer.Option(help="Directory for results, in a subdirectory NAME.")
     ] = Path("experiments"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run of the same commit.")
+    ] = False,
+    store: Annotated[
+        bool,
+        typer.Option(
+            "--store", help="Put results.csv and page.md beside the experiment, to be committed."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run an experiment of the paper and write its trials (CSV), its page (HTML) and a summary."""
     from xstream.bench.experiment import Scale, experiments, find_experiment
+    from xstream.bench.results import check_store
     from xstream.errors import InputError
 
     if name is None:
@@ -68,68 +76,92 @@ def experiment(
         clock=clock,
         peers=(full and clock == "wall") if peers is None else peers,
     )
+    names = list(experiments()) if name == "all" else [name]
+    if store:
+        check_store(names)
     if name == "all":
-        _run_all(scale, out, json)
-        return
-    found = _run_one(name, scale, out, quiet=json)
-    if json:
-        _print_json(found)
+        measured = _run_all(names, scale, out, resume, json)
+    else:
+        found = _run_one(name, scale, out, resume, quiet=json)
+        if json:
+            _print_json(found)
+        measured = [name]
+    if store:
+        _store(measured, out, quiet=json)
 
 
-def _run_one(name: str, scale: Scale, out: Path, quiet: bool) -> dict[str, Any]:
+def _run_one(name: str, scale: Scale, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     """Run an experiment, write its results, and print them unless `quiet`."""
     from dataclasses import replace
 
     from xstream.bench.experiment import find_experiment, run_experiment
+    from xstream.bench.results import finished, journal
 
     chosen = find_experiment(name)
-    check_output_directory(out / chosen.name)
+    folder = out / chosen.name
+    before = finished(folder, scale) if resume else None
+    if before is not None:
+        if not quiet:
+            typer.echo(f"{chosen.name}: finished before, in {folder}")
+        return before
+    check_output_directory(folder)
+    parts = journal(folder, scale, resume)
     try:
         with Progress(chosen.name) as progress:
-            outcome = run_experiment(chosen, replace(scale, progress=progress))
+            outcome = run_experiment(chosen, replace(scale, progress=progress), parts)
         found = outcome.to_json()
         files = _files(outcome, found)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"{chosen.name} was not finished; none of its results are written"
-        ) from None
-    written = _write(files, out / chosen.name)
+        kept = "--resume continues it" if parts.rows else "none of its results are written"
+        raise KeyboardInterrupt(f"{chosen.name} was not finished; {kept}") from None
+    written = _write(files, folder)
+    parts.remove()
     if not quiet:
         _print(found, written)
     return found
 
 
-def _run_all(scale: Scale, out: Path, json: bool) -> None:
+def _run_all(names: list[str], scale: Scale, out: Path, resume: bool, json: bool) -> list[str]:
     """Run every experiment that can run on this machine; report the others with the reason."""
-    from xstream.bench.experiment import Unavailable, experiments, find_experiment
+    from xstream.bench.experiment import Unavailable, find_experiment
 
-    done: list[dict[str, Any]] = []
+    done: dict[str, dict[str, Any]] = {}
     left_out: dict[str, str] = {}
-    names = list(experiments())
     for name in names:
         check_output_directory(out / find_experiment(name).name)
     try:
         for name in names:
             try:
-                done.append(_run_one(name, scale, out, quiet=json))
+                done[name] = _run_one(name, scale, out, resume, quiet=json)
             except Unavailable as why:
                 left_out[name] = str(why)
     except KeyboardInterrupt as interrupt:
-        finished = [found["experiment"] for found in done]
         for name in names:
-            if name not in finished:
+            if name not in done:
                 left_out.setdefault(name, "interrupted")
         if json:
-            _print_json([*done, *_left_out_rows(left_out)])
-        kept = f"{', '.join(finished)}: finished, in {out}" if finished else "none was finished"
+            _print_json([*done.values(), *_left_out_rows(left_out)])
+        kept = f"{', '.join(done)}: finished, in {out}" if done else "none was finished"
         raise KeyboardInterrupt(
             f"{interrupt or 'no further results are written'}; {kept}"
         ) from None
     if json:
-        _print_json([*done, *_left_out_rows(left_out)])
-        return
-    for name, reason in left_out.items():
-        typer.echo(f"left out: {name} ({reason})")
+        _print_json([*done.values(), *_left_out_rows(left_out)])
+    else:
+        for name, reason in left_out.items():
+            typer.echo(f"left out: {name} ({reason})")
+    return list(done)
+
+
+def _store(names: list[str], out: Path, quiet: bool) -> None:
+    """Put results beside the experiments; this comes last, for it changes the source tree."""
+    from xstream.bench.experiment import find_experiment
+    from xstream.bench.results import store
+
+    for name in names:
+        written = store(name, out / find_experiment(name).name)
+        if not quiet:
+            typer.echo("stored: " + ", ".join(map(str, written)))
 
 
 def _left_out_rows(left_out: dict[str, str]) -> list[dict[str, str]]:

@@ -109,8 +109,8 @@ def measure(scale: Scale) -> Iterator[Row]:
         copied[key] = engine.run(q).memory.bytes_copied / samples
         contenders[key] = contender_of(form, engine, scale.seconds, 1)
         scale.progress.advance(note=memory)
-    scale.progress.begin(combinations * scale.trials, "trial")
-    for trial in range(scale.trials):
+    scale.progress.begin(combinations * len(scale.pending), "trial")
+    for trial in scale.pending:
         speed = memcpy_bytes_per_second(scale.clock)
         for key, contender in contenders.items():
             variant, kilobytes, memory = key

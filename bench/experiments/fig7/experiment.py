@@ -83,8 +83,8 @@ def measure(scale: Scale) -> Iterator[Row]:
     # A run is long enough for queues to build up: a few times a trial of the other experiments.
     capacities = {name: load.capacity(4 * scale.seconds) for name, load in loads.items()}
     points = list(product(loads, xs.SCHEDULER_NAMES, CONTROLS, LOADS))
-    scale.progress.begin(scale.trials * len(points), "run")
-    for trial in range(scale.trials):
+    scale.progress.begin(len(scale.pending) * len(points), "run")
+    for trial in scale.pending:
         for variant, scheduler, control, load in points:
             repeat, capacity = capacities[variant]
             burst = CONTROLS[control]

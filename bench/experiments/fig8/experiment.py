@@ -72,8 +72,8 @@ def measure(scale: Scale) -> Iterator[Row]:
             key = (variant, behind, model, scheduler)
             contenders[key] = contender_of(_form(model, declare, audio), engine, scale.seconds)
             scale.progress.advance(note=f"{variant}, {model}")
-    scale.progress.begin(combinations * scale.trials, "trial")
-    for trial in range(scale.trials):
+    scale.progress.begin(combinations * len(scale.pending), "trial")
+    for trial in scale.pending:
         library = library_join_rows_per_second(audio, scale.clock)
         for (application, behind, model, scheduler), contender in contenders.items():
             found = contender()

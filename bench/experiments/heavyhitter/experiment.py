@@ -65,8 +65,8 @@ def measure(scale: Scale) -> Iterator[Row]:
     samples = np.random.default_rng(7).normal(size=windows * WINDOW).astype(np.float32)
     join(samples[:WINDOW], "df", 1, scale.clock)  # compiled before the first trial
     points = [(n, burst) for n, burst in product(NAMES, BURSTS) if burst <= windows]
-    scale.progress.begin(scale.trials * len(points), "run")
-    for trial in range(scale.trials):
+    scale.progress.begin(len(scale.pending) * len(points), "run")
+    for trial in scale.pending:
         for scheduler, burst in points:
             found = join(samples, scheduler, burst, scale.clock)
             scale.progress.advance(note=f"{scheduler}, {burst} windows")

@@ -27,6 +27,8 @@ PAPER = {
 def measure(scale: Scale) -> Iterator[Row]:
     """Each benchmark with its contenders in turns, then the other engines."""
     for name, run in BENCHMARKS.items():
+        if name in scale.finished:
+            continue
         settings = Settings(
             trials=scale.trials, seconds=scale.seconds, megabytes=256.0 if scale.full else 0.0,
             peers=scale.peers, clock=scale.clock, progress=scale.progress,
@@ -121,4 +123,5 @@ passing, 1,340 in windows and statistics, and 14,000 in joins on time.
         for name in BENCHMARKS
     ),
     find,
+    part="benchmark",
 )
