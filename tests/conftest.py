@@ -1,9 +1,16 @@
-"""What all tests share: how they are distributed over processes (`make test`)."""
+"""What all tests share: how they are distributed over processes (`make test`).
+
+Files with tests that start Spark run in one process, so that there is one session. The groups of
+pytest-xdist (`--dist loadgroup`) would do, but version 3.8 marks a group in an attribute that
+pytest 9.1 and newer no longer read; hence a scheduler of our own, which is told by the file names.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 TESTS = Path(__file__).parent
 SPARK = "spark"
@@ -15,9 +22,18 @@ SPARK_FILES = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that starts Spark without saying so: it would start a second session."""
+    for item in items:
+        if "spark_session" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(
+            SPARK
+        ):
+            raise pytest.UsageError(f"{item.nodeid} uses Spark: mark it with pytest.mark.spark")
+
+
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Give one process all files that start Spark, so that there is one session; the others share
-    the rest, one test with all its parameters at a time."""
+    """Give one process all files that start Spark; the others share the rest, one test with all
+    its parameters at a time."""
     from xdist.scheduler import LoadScopeScheduling
 
     class SparkTogether(LoadScopeScheduling):  # type: ignore[misc]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.apps.calling import call
 from xstream import console
-from xstream.cli import _command
+from xstream.cli import _command, app
 from xstream.console import progress as progress_room
 
 
@@ -62,6 +62,14 @@ def test_long_commands_show_how_far_they_are_on_stderr(
     json.loads(said.out)
     for line in lines:
         assert line in said.err
+
+
+def test_the_tree_of_commands_is_built_once() -> None:
+    """A program that calls `main` again would else have every application once more."""
+    first = _command()
+    assert _command() is first
+    groups = [group.name for group in app.registered_groups]
+    assert sorted(groups) == sorted(set(groups))
 
 
 @pytest.mark.parametrize("out", ["/proc/none/report.html", "/dev/null/report.html"])

@@ -8,6 +8,7 @@ Applications add their own group of commands through the entry point group `xstr
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -79,6 +80,7 @@ def _load_apps() -> None:
     add_applications()
 
 
+@lru_cache(maxsize=1)
 def _command() -> Any:
     """Return the tree of all commands; the help of a flag shows no value type."""
     _load_apps()
