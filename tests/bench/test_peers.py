@@ -46,7 +46,7 @@ def test_a_peer_whose_module_is_missing_says_which(
 def test_a_peer_with_other_samples_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong: dict[str, Any] = {"name": "way", "samples_per_second": [1.0], "digest": "other"}
     monkeypatch.setattr(peers, "_ask", lambda *_: {"version": "1", "ways": [wrong]})
-    with pytest.raises(AssertionError, match="its samples are not ours"):
+    with pytest.raises(AssertionError, match="its output differs from ours"):
         peers.measure_peers("passchain", Passchain(NOISE, 64), SETTINGS)
 
 

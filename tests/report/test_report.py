@@ -84,7 +84,7 @@ def test_benchmarks_that_were_stored_are_shown(
     (tmp_path / "passchain.json").write_text(capsys.readouterr().out)
     page = gathered_page(tmp_path)
     assert "Benchmark passchain" in page
-    assert "segments against one tuple a sample" in page
+    assert "segments against one tuple per sample" in page
     assert "Plotly" not in page
 
 

@@ -1,4 +1,4 @@
-"""The benchmarks' kernels: over windows, and the same work with one tuple a sample."""
+"""Kernels of the benchmarks: over windows, and the same work with one tuple per sample."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from xstream.bench._statistics import deviation, mean
 from xstream.kernels._numba import grow
 from xstream.kernels.kernel import kernel
 
-#: Room for a window of samples; `grow` makes more where a window is longer.
+#: Initial buffer for a window of samples; `grow` enlarges it for longer windows.
 _HELD = 4096
 _SAMPLES = {"index": int, "value": float}
 
@@ -31,9 +31,9 @@ def lower(window, beta):
     return mean(window) < beta
 
 
-# -- one tuple a sample ----------------------------------------------------------------------
-# Each filter collects its own window and sends its samples on one by one, as the paper describes
-# conventional engines (section I).
+# -- one tuple per sample --------------------------------------------------------------------
+# Each filter collects its own window and emits its samples one by one, as conventional engines do
+# (section I of the paper).
 
 
 @kernel(state={"held": np.zeros(_HELD), "count": np.zeros(1, np.int64)}, out=_SAMPLES)
@@ -68,8 +68,8 @@ def lower_samples(index, value, width, beta, state, out):
                 out.emit(state.count[1] + i, held[i])
 
 
-# SILENCEFILTER joins the samples with the ranges that a detector finds. Both arrive merged, as
-# (start, stop, value): a range says whether to keep it in `value`, a sample has a negative stop.
+# SILENCEFILTER joins the samples with the ranges of a detector. Both arrive in one stream of
+# (start, stop, value): the value of a range says whether to keep it; a sample has a negative stop.
 _EVENTS = {"start": int, "stop": int, "value": float}
 
 
@@ -96,7 +96,7 @@ def voice_ranges(index, value, width, gamma, state, out):
     state={
         "held": np.zeros(_HELD),
         "ranges": np.zeros(_HELD),
-        # the index of the first sample held, how many are, how many ranges wait
+        # index of the first buffered sample, number of buffered samples, number of waiting ranges
         "count": np.zeros(3, np.int64),
     },
     out=_SAMPLES,

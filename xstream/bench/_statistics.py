@@ -1,9 +1,9 @@
-"""Window statistics with safe arithmetic, and the bare loops that the engine is compared with.
+"""Window statistics with safe arithmetic, and the plain loops that the engine is compared with.
 
-This file imports nothing of xstream: other engines load it in processes of their own, so that all
-of them are given the same machine code. The arithmetic is that of `std_above` and `mean_below`
-(xstream/ops/_kernels/statistics.py), which a test compares: sums in float64, taken around a sample
-of the window, in any order.
+This file does not import xstream: other engines load it in their own processes, so that all of them
+run the same machine code. The arithmetic is that of `std_above` and `mean_below`
+(xstream/ops/_kernels/statistics.py), which a test checks: sums in float64, relative to a sample of
+the window, in any order.
 """
 
 import math
@@ -45,7 +45,7 @@ def deviation(window):
 
 @numba.njit(error_model="numpy")
 def statfilter(samples, width, alpha, beta, starts):
-    """Write where the windows that pass start, and return how many do."""
+    """Write the starts of the windows that pass, and return their number."""
     passed = 0
     for at in range(0, len(samples) - width + 1, width):
         window = samples[at : at + width]
@@ -57,7 +57,7 @@ def statfilter(samples, width, alpha, beta, starts):
 
 @numba.njit(error_model="numpy")
 def statfilter_repeated(samples, width, alpha, beta, starts, times):
-    """The same over and over; return how many pass in all."""
+    """Repeat `statfilter`; return the total number of windows that pass."""
     passed = 0
     for _ in range(times):
         passed += statfilter(samples, width, alpha, beta, starts)

@@ -1,7 +1,7 @@
-"""Applications as benchmarks: queries in several forms, measured in turns.
+"""Benchmarks of applications: queries in several forms, measured in turns.
 
-An application names its benchmark in the entry point group `xstream.benchmarks`: a function of
-`Settings` that returns a `Report`. `xstream bench` makes a command of it.
+An application registers its benchmark in the entry point group `xstream.benchmarks`: a function of
+`Settings` that returns a `Report`. `xstream bench` adds a command for it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from xstream.query import Query, SinkRef
 
 __all__ = ["GROUP", "Form", "contender_of", "measure_forms"]
 
-#: The entry points that name applications' benchmarks.
+#: Group of the entry points of benchmarks.
 GROUP = "xstream.benchmarks"
 
 
 @dataclass(frozen=True)
 class Form:
-    """A query that an application declares: how, over so many repetitions of its recording."""
+    """A query of an application, declared over a number of repetitions of its recording."""
 
     name: str
     declare: Callable[[Query, int], SinkRef]
-    #: Tuples that came out, by repetitions: the same each time, whoever runs it.
+    #: Number of output tuples by repetitions; it must be the same in every run.
     counted: dict[int, int] = field(default_factory=dict)
 
     def trial(self, engine: Engine, repeat: int) -> Trial:
-        """Run it, timed; what comes out is counted and compared with the first run's."""
+        """Run and time the query; the number of output tuples must equal that of the first run."""
         query = Query(self.name)
         out = self.declare(query, repeat)
         run, trial = engine.timed_run(query)
@@ -45,7 +45,7 @@ class Form:
 def contender_of(
     form: Form, engine: Engine, seconds: float, repeat: int | None = None
 ) -> Callable[[], Trial]:
-    """A trial that takes about so long, or repeats the recording so often."""
+    """Return a trial of about the given length, or with the given number of samples."""
     times = repeat or repetitions(lambda times: form.trial(engine, times), seconds)
     return lambda: form.trial(engine, times)
 
@@ -55,7 +55,7 @@ def measure_forms(
     forms: Mapping[str, tuple[Form, Engine]],
     recording_samples: int,
 ) -> dict[str, Result]:
-    """Every form under its engine, in turns; `recording_samples` are those of all sources."""
+    """Measure every form in turns; `recording_samples` counts the samples of all sources."""
     repeat = None
     if settings.samples is not None:
         repeat = max(1, round(settings.samples / recording_samples))

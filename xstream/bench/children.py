@@ -1,4 +1,4 @@
-"""Programs that a measurement starts: they end when it does, whatever they have started in turn."""
+"""Child processes of a measurement: they and their own children end when it ends."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def run_child(
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program and return what it printed; it and its children are killed on an interrupt.
+    """Run a program and return its output; an interrupt kills it and its children.
 
     >>> run_child(["echo", "fine"]).stdout
     'fine\\n'
     """
-    # A session of its own: Ctrl-C of the terminal reaches us alone, and we end all of it.
+    # Its own session: Ctrl-C reaches only this process, which then kills the whole session.
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=cwd, env=env, start_new_session=True,

@@ -1,4 +1,4 @@
-"""A query as a contender: checked once, sized, then run by trial."""
+"""A query as a contender of a benchmark: checked once, then measured in trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["contender"]
 def contender(
     settings: Settings, declared: Declared, engine: Engine | None = None, once: bool = False
 ) -> Callable[[], Trial]:
-    """Check one pass over the recording, choose how often a trial repeats it, return the trial."""
+    """Check one pass over the recording, choose the repetitions per trial, return the trial."""
     how = engine or settings.engine
     settings.progress.advance()
     wanted = declared.checked_samples(how)

@@ -1,4 +1,4 @@
-"""EngineBench: what a hop from one pass-through operator to the next costs (section III.C)."""
+"""EngineBench: the cost of a hop between two pass-through operators (section III.C)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CEILINGS_NS = {"library": 10.0, "kernel": 20.0}
 
 
 def enginebench(settings: Settings) -> Report:
-    """A thousand pass-through operators under each scheduler."""
+    """Measure 1,000 pass-through operators under each scheduler."""
     from xstream.sched import SCHEDULER_NAMES
 
     chosen = settings.scheduler

@@ -1,7 +1,7 @@
-"""Experiments: a folder each, one command each, a tidy table of every trial.
+"""Experiments: one folder and one command each, with a table of all trials.
 
-An experiment's folder has an `experiment.py` that defines EXPERIMENT. Ours lie in bench/experiments
-of the source tree, and beside this package where it is installed without one.
+The folder of an experiment has an `experiment.py` that defines EXPERIMENT. The experiments of the
+paper are in bench/experiments of the source tree.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ __all__ = [
     "summary",
 ]  # fmt: skip
 
-#: One trial: what was varied, the number of the trial, and what was measured.
+#: One trial: its parameters, its number and the measured values.
 Row = dict[str, Any]
 
 
 class Unavailable(InputError):
-    """An experiment lacks what it needs on this machine or in this installation."""
+    """An experiment cannot run on this machine or in this installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured."""
+    """The size of an experiment."""
 
     full: bool = False
     trials: int = 5
-    #: About how long one trial takes.
+    #: Approximate length of a trial.
     seconds: float = 0.03
     clock: str = "wall"
-    #: Whether other engines are measured too; they take minutes.
+    #: Whether peer engines are measured too, which takes minutes.
     peers: bool = False
-    #: Who is told between trials how far the experiment is.
+    #: Updated between trials.
     progress: Progress = field(default_factory=Progress.silent, repr=False, compare=False)
     #: Parts that an earlier run has finished: trials, or what the experiment names in `part`.
     finished: frozenset[Any] = frozenset()
@@ -79,13 +79,13 @@ class Scale:
 
     @property
     def name(self) -> str:
-        """What the table says."""
+        """The result table of an experiment."""
         return "full" if self.full else "small"
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot of means with confidence intervals: what is on its axes and what tells lines apart."""
+    """A plot of means with confidence intervals: its axes and the columns that define its lines."""
 
     title: str
     x: str
@@ -93,7 +93,7 @@ class Plot:
     by: tuple[str, ...]
     y_title: str
     x_title: str
-    #: Which rows are in it, by the values of other columns.
+    #: Values of other columns that select its rows.
     where: Mapping[str, Any]
     kind: str = "lines"
     log_x: bool = False
@@ -103,22 +103,22 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found: figures with what is asked of them, a table, and a page of text."""
+    """The findings: figures with their targets, a table and a text."""
 
     figures: Sequence[Figure]
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    #: Why we differ from the paper, from what was measured.
+    #: Explains the differences from the paper by the measured values.
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What an experiment's folder defines."""
+    """The definition of an experiment in its folder."""
 
     name: str
     title: str
-    #: What the paper found, in words.
+    #: The findings of the paper.
     paper: str
     measure: Callable[[Scale], Iterator[Row]]
     plots: Sequence[Plot]
@@ -129,7 +129,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An experiment that was run."""
+    """The result of an experiment."""
 
     experiment: Experiment
     scale: Scale
@@ -138,10 +138,10 @@ class Outcome:
     machine: dict[str, Any]
 
     def to_csv(self) -> str:
-        """Every trial in a row, with every parameter, the machine and the commit."""
+        """Return a CSV row for every trial, with its parameters, the machine and the commit."""
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         machine = {k: v for k, v in self.machine.items() if k not in ("date", "command")}
-        machine["machine_load"] = machine.pop("load")  # a load is what an experiment may vary
+        machine["machine_load"] = machine.pop("load")  # `load` may be a parameter of an experiment
         where = {
             "experiment": self.experiment.name, "scale": self.scale.name,
             "clock": self.scale.clock, **machine, "measured": self.machine["date"][:10],
@@ -153,7 +153,7 @@ class Outcome:
         return text.getvalue()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {
             "experiment": self.experiment.name,
             "title": self.experiment.title,
@@ -172,7 +172,7 @@ class Outcome:
 
 
 def run_experiment(experiment: Experiment, scale: Scale, journal: Journal | None = None) -> Outcome:
-    """Measure and draw conclusions; `Unavailable` where it cannot be run here.
+    """Run an experiment; raise `Unavailable` if it cannot run on this machine.
 
     Finished parts are kept in the journal, and those that it holds are not measured again.
     """
@@ -191,7 +191,7 @@ def run_experiment(experiment: Experiment, scale: Scale, journal: Journal | None
             part = []
         part.append(row)
         rows.append(row)
-        if scale.progress.total is None:  # an experiment that does not count its trials itself
+        if scale.progress.total is None:  # for experiments that do not count their trials
             scale.progress.update(len(rows))
     return Outcome(experiment, scale, rows, experiment.find(rows), before)
 
@@ -200,7 +200,7 @@ def run_experiment(experiment: Experiment, scale: Scale, journal: Journal | None
 
 
 def mean_and_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and half of its 95 % confidence interval (Student's).
+    """Return the mean and half of its 95 % confidence interval (Student's t).
 
     >>> mean, half = mean_and_interval([1.0, 2.0, 3.0])
     >>> mean, round(half, 3)
@@ -219,7 +219,7 @@ def mean_and_interval(values: Sequence[float]) -> tuple[float, float]:
 def summary(
     rows: Sequence[Row], by: Sequence[str], value: str = "samples_per_second"
 ) -> dict[tuple[Any, ...], tuple[float, float]]:
-    """Mean and half interval of a measured column, for each combination of others.
+    """Return mean and half interval of a measured column for each combination of other columns.
 
     >>> summary([{"n": 1, "v": 2.0}, {"n": 1, "v": 4.0}], ["n"], "v")[(1,)][0]
     3.0
@@ -234,7 +234,7 @@ def summary(
 def best(
     rows: Sequence[Row], by: Sequence[str], value: str = "samples_per_second"
 ) -> dict[tuple[Any, ...], float]:
-    """The best trial of each combination, as benchmarks count: the least disturbed one.
+    """Return the best trial of each combination, which is the least disturbed one.
 
     >>> best([{"n": 1, "v": 2.0}, {"n": 1, "v": 4.0}], ["n"], "v")
     {(1,): 4.0}
@@ -255,7 +255,7 @@ def _homes() -> list[Path]:
 
 
 def experiments() -> dict[str, Path]:
-    """The experiments' folders, by name."""
+    """Return the folders of all experiments by name."""
     return {
         folder.name: folder
         for home in _homes()
@@ -266,13 +266,13 @@ def experiments() -> dict[str, Path]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """An experiment by its name, or by a folder of your own."""
+    """Return an experiment by its name or by the path of its folder."""
     known = experiments()
     folder = known.get(name, Path(name))
     path = folder / "experiment.py"
     if not path.is_file():
         raise InputError(f"there is no experiment {name!r}: choose one of {', '.join(known)}")
-    # The folder is a package of its own, so that its files can import one another.
+    # The folder is loaded as a package, so that its files can import each other.
     package = f"xstream_experiment_{folder.name.replace('-', '_')}"
     if f"{package}.experiment" in sys.modules:
         module = sys.modules[f"{package}.experiment"]

@@ -1,8 +1,8 @@
-"""Profiling memory managers: one query under every variant, what each costs and who causes it.
+"""Profiles of memory managers: the costs of a query under each variant and their causes.
 
-Throughput is measured in plain runs, in turns. Costs come from further runs in which every tuple is
-timed and every call into the manager as well; they take longer, so that only shares of the quickest
-one's time are told, and counts, which are exact.
+Throughput is measured in plain runs, in turns. Costs come from further runs in which every tuple
+and every call of the memory manager is timed. Those runs take longer, so their times are reported
+only as shares of the fastest one; their counts are exact.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from xstream.sigseg import MANAGER_NAMES, MemoryStats, memory_manager
 
 __all__ = ["Comparison", "OperatorProfile", "Profile", "Variant", "compare", "variants"]
 
-#: How many points of live memory a profiled run gives, about.
+#: Approximate number of points of the memory timeline.
 _POINTS = 240
-#: The largest batch.
+#: The largest value of --batch.
 _MOST_TUPLES = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How a query is run."""
+    """The settings of a run: scheduler, memory manager and burst size."""
 
     scheduler: str
     memory: str
-    #: Tuples that a source lets in at a time; None: all that have arrived.
+    #: `tuple_burst`: tuples that each source admits at a time; None means no limit.
     batch: int | None
 
     @property
     def name(self) -> str:
-        """What tables and plots call it."""
+        """The name of the variant in tables and plots."""
         batch = "no limit" if self.batch is None else self.batch
         return f"{self.memory}, {self.scheduler}, batch {batch}"
 
 
 def variants(memory: str, schedulers: str, batches: str) -> list[Variant]:
-    """Every combination of the names and numbers given, separated by commas; `all` is all.
+    """Return every combination of the given lists, which are separated by commas, or `all`.
 
     >>> [variant.name for variant in variants("refcount-lazy", "df", "1,64")]
     ['refcount-lazy, df, batch 1', 'refcount-lazy, df, batch 64']
@@ -85,12 +85,12 @@ def _batch(given: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class OperatorProfile:
-    """One operator under one variant."""
+    """The costs of one operator under one variant."""
 
     name: str
     tuples: int
     samples: int
-    #: Its own time, of which `manager_ns` were spent in the memory manager.
+    #: Its own time, including `manager_ns` in the memory manager.
     busy_ns: int
     manager_ns: int
     bytes_copied: int
@@ -103,7 +103,7 @@ class OperatorProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one variant does."""
+    """The profile of a query under one variant."""
 
     variant: Variant
     result: Result
@@ -113,32 +113,32 @@ class Profile:
     profiled_ns: int
     manager_ns: int
     queue_bytes_peak: int
-    #: Seconds of the profiled run, and the bytes that were alive then.
+    #: Pairs of seconds since the start of the profiled run and live bytes.
     timeline: tuple[tuple[float, int], ...]
 
     @property
     def samples_per_second(self) -> float:
-        """The best plain run's."""
+        """Samples per second of the best plain run."""
         return self.result.samples_per_second
 
     @property
     def manager_share(self) -> float:
-        """How much of the time was spent in the memory manager."""
+        """The share of the time that was spent in the memory manager."""
         return min(1.0, self.manager_ns / self.profiled_ns)
 
     @property
     def operator_share(self) -> float:
-        """How much was spent in operators, managing memory aside."""
+        """The share that was spent in operators, without the memory manager."""
         own = sum(max(0, each.busy_ns - each.manager_ns) for each in self.operators)
         return min(1.0 - self.manager_share, own / self.profiled_ns)
 
     @property
     def engine_share(self) -> float:
-        """The rest: queues, scheduling, and the clock that measured all this."""
+        """The rest: queues, scheduling and reading the clock."""
         return max(0.0, 1.0 - self.manager_share - self.operator_share)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             **asdict(self.variant),
             **{k: v for k, v in self.result.to_json().items() if k not in ("name", "samples")},
@@ -158,7 +158,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A query's profiles, side by side."""
+    """The profiles of a query under several variants."""
 
     query: str
     clock: str
@@ -166,7 +166,7 @@ class Comparison:
     machine: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "query": self.query,
             "clock": self.clock,
@@ -182,9 +182,9 @@ def compare(
     clock: str = "wall",
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run a query under every variant: plain runs in turns, then profiled ones.
+    """Run a query under every variant: first plain runs in turns, then profiled runs.
 
-    `progress` is told between runs.
+    `progress` is updated between runs.
 
     >>> import numpy as np, xstream as xs
     >>> def declare():
@@ -224,7 +224,7 @@ def compare(
         return found
 
     profiles = tuple(
-        # Whatever else the machine does strikes in the middle of a call: the quickest run counts.
+        # Other load on the machine inflates times, so the fastest run counts.
         min((profiled(each) for _ in range(times)), key=lambda profile: profile.profiled_ns)
         for each in picked
     )
@@ -261,7 +261,7 @@ def _profile(query: Query, variant: Variant, result: Result) -> Profile:
 
 
 def _thinned(points: list[tuple[float, int]]) -> list[tuple[float, int]]:
-    """At most twice as many points as a plot can show; peaks stay."""
+    """Reduce a timeline to at most twice the points that a plot can show; peaks are kept."""
     bucket = -(-len(points) // (2 * _POINTS))
     if bucket <= 1:
         return points

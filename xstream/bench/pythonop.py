@@ -1,4 +1,4 @@
-"""What a plain Python operator costs by the tuple."""
+"""The cost of a plain Python operator per tuple."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from xstream.bench.trials import interleave
 __all__ = ["pythonop"]
 
 _CEILING_US = 2.0
-#: A name, whether tuples are segments, how the operator is written.
+#: Name, whether tuples are segments, kind of operator.
 _WAYS = (
-    ("Python, a segment a tuple", True, "python"),
-    ("Python, two numbers a tuple", False, "python"),
-    ("compiled, a segment a tuple", True, "kernel"),
+    ("Python, one segment per tuple", True, "python"),
+    ("Python, two numbers per tuple", False, "python"),
+    ("compiled, one segment per tuple", True, "kernel"),
 )
 
 
 def pythonop(settings: Settings) -> Report:
-    """A Python callable as a map, over segments and over plain numbers."""
+    """Measure a Python callable in `map`, over segments and over plain numbers."""
     samples, rate_hz = read_recording(settings.input)
     recording = whole_windows(samples, settings.window)
     contenders = {}

@@ -1,4 +1,4 @@
-"""The queries of the benchmarks, each with segments and with one tuple a sample (NoSigSeg)."""
+"""The queries of the benchmarks, each with segments and with one tuple per sample (NoSigSeg)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from xstream.stream import Stream
 
 __all__ = ["KINDS", "Declared", "Engine", "Passchain", "Silencefilter", "Statfilter", "joined"]
 
-#: Ways to write an operator, as `--kind` takes them.
+#: Implementations of an operator, the values of `--kind`.
 KINDS = ("library", "kernel", "python")
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How a query is run."""
+    """The settings of a run."""
 
     scheduler: str = "df"
     memory: str = "refcount-lazy"
     tuple_burst: int | None = 64
-    #: Seconds are the wall's, or those for which this process had a processor.
+    #: Whether seconds are wall-clock time or CPU time of this process.
     clock: str = "wall"
 
     def run(self, query: Query) -> Run:
-        """Run it so; `KeyboardInterrupt` where Ctrl-C cuts it short."""
+        """Run a query with these settings; raise `KeyboardInterrupt` if Ctrl-C ends it early."""
         return query.run(self.scheduler, self.memory, self.tuple_burst, debug=False).uninterrupted()
 
     def timed_run(self, query: Query) -> tuple[Run, Trial]:
-        """The same with loading, which is what happens before the first tuple, timed apart."""
+        """Run a query and time loading separately, which is all work before the first tuple."""
         query.validate()
         with Stopwatch() as loading:
             manager = memory_manager(self.memory)
@@ -52,7 +52,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Declared:
-    """A benchmark's query over a recording: what a trial runs."""
+    """The query of a benchmark over a recording."""
 
     recording: npt.NDArray[Any] = field(repr=False)
     window: int
@@ -71,7 +71,7 @@ class Declared:
                 raise InputError(f"--{name} is at least 1, not {getattr(self, name)}")
 
     def source(self, query: Query, repeat: int) -> Stream:
-        """The recording as windows, or sample by sample."""
+        """Add the source: the recording in windows, or sample by sample."""
         if self.segments:
             return query.source(
                 io.array(self.recording, self.rate_hz, window=self.window, repeat=repeat)
@@ -79,15 +79,15 @@ class Declared:
         return query.source(io.samples(self.recording, repeat=repeat))
 
     def build(self, query: Query, repeat: int) -> Stream:
-        """The operators; each benchmark has its own."""
+        """Add the operators of the benchmark."""
         raise NotImplementedError
 
     def reference(self) -> npt.NDArray[Any]:
-        """The samples that must come out of one pass over the recording, by numpy."""
+        """Return the expected output of one pass over the recording, computed with numpy."""
         raise NotImplementedError
 
     def checked_samples(self, engine: Engine) -> int:
-        """How many samples come out of one pass, once they have proved to be the right ones."""
+        """Check the output of one pass against the reference and return its number of samples."""
         query = Query(type(self).__name__)
         out = self.build(query, 1).collect()
         found, wanted = joined(engine.run(query)[out]), self.reference()
@@ -99,7 +99,7 @@ class Declared:
         return len(wanted)
 
     def trial(self, engine: Engine, repeat: int, expected_samples: int) -> Trial:
-        """Run and count; loading is what happens before the clock of the run starts."""
+        """Run and count; loading is the work before the clock of the run starts."""
         query = Query(type(self).__name__)
         out = self.build(query, repeat).count()
         run, trial = engine.timed_run(query)
@@ -116,10 +116,10 @@ def _same(*values: Any) -> Any:
 
 
 class Passchain(Declared):
-    """PASSCHAIN and EngineBench: a chain of operators that hand their input on."""
+    """PASSCHAIN and EngineBench: a chain of operators that pass their input on."""
 
     def build(self, query: Query, repeat: int) -> Stream:
-        """A chain."""
+        """Add the chain."""
         stream = self.source(query, repeat)
         for _ in range(self.operators):
             if self.kind == "library":
@@ -132,7 +132,7 @@ class Passchain(Declared):
         return stream
 
     def reference(self) -> npt.NDArray[Any]:
-        """What must come out: everything."""
+        """Return the whole recording."""
         return self.recording
 
 
@@ -140,7 +140,7 @@ class Statfilter(Declared):
     """STATFILTER: windows louder than alpha whose mean is below beta."""
 
     def build(self, query: Query, repeat: int) -> Stream:
-        """Two filters."""
+        """Add the two filters."""
         stream = self.source(query, repeat)
         if not self.segments:
             return stream.iterate(_kernels.louder_samples, self.window, self.alpha).iterate(
@@ -156,7 +156,7 @@ class Statfilter(Declared):
         ).filter(lambda segment: np.asarray(segment).mean(dtype=np.float64) < beta)
 
     def reference(self) -> npt.NDArray[Any]:
-        """The windows that must pass, by numpy in float64."""
+        """Return the windows that must pass, computed with numpy in float64."""
         windows = self.recording.reshape(-1, self.window)
         wide = windows.astype(np.float64)
         keep = (wide.std(axis=1) > self.alpha) & (wide.mean(axis=1) < self.beta)
@@ -165,10 +165,10 @@ class Statfilter(Declared):
 
 
 class Silencefilter(Declared):
-    """SILENCEFILTER: a detector finds ranges with voice, a filter joins the stream with them."""
+    """SILENCEFILTER: a detector finds ranges with voice; a filter joins the stream with them."""
 
     def build(self, query: Query, repeat: int) -> Stream:
-        """A detector and a gate."""
+        """Add the detector and the gate."""
         stream = self.source(query, repeat)
         if self.segments:
             return stream.gate(stream.silence(self.alpha))
@@ -176,7 +176,7 @@ class Silencefilter(Declared):
         return ranges.merge(stream.map(_kernels.sample_event)).iterate(_kernels.samples_in_ranges)
 
     def reference(self) -> npt.NDArray[Any]:
-        """The windows with voice, by numpy in float64."""
+        """Return the windows with voice, computed with numpy in float64."""
         windows = self.recording.reshape(-1, self.window)
         keep = windows.astype(np.float64).std(axis=1) > self.alpha
         passing: npt.NDArray[Any] = windows[keep].ravel()
@@ -184,7 +184,7 @@ class Silencefilter(Declared):
 
 
 def joined(found: list[Any]) -> npt.NDArray[Any]:
-    """Collected windows, or (index, value) tuples, as samples."""
+    """Return the samples of collected windows or of (index, value) tuples."""
     if not found:
         return np.zeros(0, np.float32)
     if isinstance(found[0], SigSeg):

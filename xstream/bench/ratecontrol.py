@@ -1,4 +1,4 @@
-"""Rate control: throughput and memory while more is offered than can be served (Figure 7)."""
+"""Rate control: throughput and memory under overload (Figure 7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xstream.query import Query
 
 __all__ = ["ratecontrol"]
 
-#: Offered loads as multiples of what can be served, and lengths of runs.
+#: Offered loads as multiples of the capacity, and lengths of runs.
 _LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
 _LENGTHS = (1, 4)
 _BURST = 64
@@ -27,19 +27,19 @@ _BURST = 64
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """One run under an offered load."""
+    """A run under an offered load."""
 
     trial: Trial
     wall_seconds: float
     queued_tuples: int
-    #: What the queues and the manager's segments took at their fullest.
+    #: Peak of the memory of queues and segments.
     peak_bytes: int
     resident_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """STATFILTER over a recording, offered at some rate."""
+    """Run STATFILTER over a recording that is offered at a given rate."""
 
     settings: Settings
     work: Statfilter
@@ -70,7 +70,7 @@ class _Load:
 
 
 def ratecontrol(settings: Settings) -> Report:
-    """Offer up to ten times what can be served, with rate control and without."""
+    """Offer up to ten times the capacity, with and without rate control."""
     if settings.scheduler == "all":
         raise InputError("ratecontrol takes one --scheduler")
     samples, rate_hz = read_recording(settings.input)
@@ -80,7 +80,9 @@ def ratecontrol(settings: Settings) -> Report:
     repeat, capacity_hz = _capacity(load, settings)
     found: dict[tuple[int | None, float, int], list[_Served]] = defaultdict(list)
     settings.progress.begin(settings.trials * len(_LENGTHS) * 2 * len(_LOADS), "run")
-    for _ in range(settings.trials):  # in turns, so that the machine's other work hits all
+    for _ in range(
+        settings.trials
+    ):  # in turns, so that other load on the machine affects all alike
         for times in _LENGTHS:
             for burst in (_BURST, None):
                 for multiple in _LOADS:
@@ -91,13 +93,15 @@ def ratecontrol(settings: Settings) -> Report:
 
 
 def _capacity(load: _Load, settings: Settings) -> tuple[int, float]:
-    """How often to repeat the recording in a short run, and the samples a second it serves."""
-    settings.progress.advance(note="measuring what can be served")
+    """Return the repetitions of the recording in a short run, and the capacity in samples/s."""
+    settings.progress.advance(note="measuring the capacity")
     load.serve(1, _BURST, None)
     probe = load.serve(20, _BURST, None)
     repeat = max(2, round(20 * settings.seconds / probe.wall_seconds))
     tries = [load.serve(repeat, _BURST, None) for _ in range(settings.trials)]
-    samples = repeat * len(load.work.recording)  # offered by the wall clock, whatever measures
+    samples = repeat * len(
+        load.work.recording
+    )  # offered by the wall clock, whichever clock measures
     return repeat, max(samples / served.wall_seconds for served in tries)
 
 
@@ -131,7 +135,7 @@ def _report(
         ))  # fmt: skip
     columns = ("tuple_burst", "load", "samples", "Gsamples/s", "queued tuples",
                "queues and segments, MB", "process grew, MB")  # fmt: skip
-    report.tables.append(("offered load, in multiples of what can be served", columns, rows))
+    report.tables.append(("offered load, in multiples of the capacity", columns, rows))
     for burst, name in ((_BURST, "controlled"), (None, "not controlled")):
         top = max(speed(_BURST, load, *_LENGTHS) for load in _LOADS)
         share = speed(burst, most, *_LENGTHS) / top

@@ -1,8 +1,8 @@
-"""What the benchmarks listen to: a recording comparable to the paper's (section IV.A), or a file.
+"""The input of the benchmarks: a recording comparable to the paper's (section IV.A), or a file.
 
-The paper's file, nine seconds of a speaker who counts from one to five at 44.1 kHz, is not to be
-had. `counting_aloud` makes one like it: five words of voiced and unvoiced sounds with pauses
-between them, the same samples each time.
+The paper's file, nine seconds of a speaker who counts from one to five at 44.1 kHz, is not
+available. `counting_aloud` generates a similar one: five words of voiced and unvoiced sounds with
+pauses between them, always with the same samples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xstream.errors import InputError
 __all__ = [
     "RATE_HZ", "counting_aloud", "read_recording", "read_sound", "tiled", "whole_windows",
 ]  # fmt: skip
-#: Sound files are read so many frames at a time: Ctrl-C is noticed in between.
+#: Frames that are read from a sound file at a time; Ctrl-C is handled in between.
 _FRAMES = 1 << 20
 
 RATE_HZ = 44_100.0
@@ -62,7 +62,7 @@ def _sound(
 
 @lru_cache(maxsize=1)
 def counting_aloud() -> npt.NDArray[np.float32]:
-    """Nine seconds at 44.1 kHz of a made-up voice that counts from one to five.
+    """Return nine seconds at 44.1 kHz of a synthetic voice that counts from one to five.
 
     >>> recording = counting_aloud()
     >>> recording.dtype, len(recording)
@@ -82,7 +82,7 @@ def counting_aloud() -> npt.NDArray[np.float32]:
 
 
 def read_recording(path: Path | None) -> tuple[npt.NDArray[np.float32], float]:
-    """Samples and rate of a sound file, its first channel, or of the recording made here."""
+    """Return samples and rate of the first channel of a sound file, or of `counting_aloud`."""
     if path is None:
         return counting_aloud(), RATE_HZ
     samples, rate_hz = read_sound(path)
@@ -92,7 +92,7 @@ def read_recording(path: Path | None) -> tuple[npt.NDArray[np.float32], float]:
 
 
 def read_sound(path: Path) -> tuple[npt.NDArray[np.float32], float]:
-    """Frames of a sound file, a column for each channel, and its samples a second."""
+    """Return the frames of a sound file, one column per channel, and its rate in Hz."""
     require_package("soundfile")
     import soundfile
 
@@ -116,7 +116,7 @@ def read_sound(path: Path) -> tuple[npt.NDArray[np.float32], float]:
 
 
 def whole_windows(samples: npt.NDArray[Any], window: int) -> npt.NDArray[Any]:
-    """As much of a recording as fills whole windows, so that every repetition cuts the same ones.
+    """Cut a recording to whole windows, so that every repetition has the same windows.
 
     A recording shorter than one window is repeated until it fills one.
     """
@@ -126,6 +126,6 @@ def whole_windows(samples: npt.NDArray[Any], window: int) -> npt.NDArray[Any]:
 
 
 def tiled(samples: npt.NDArray[Any], megabytes: float) -> npt.NDArray[Any]:
-    """A recording repeated until it takes so much memory, whole repetitions only."""
+    """Repeat a recording, a whole number of times, until it has the given size."""
     times = max(1, round(megabytes * 2**20 / samples.nbytes))
     return np.tile(samples, times)

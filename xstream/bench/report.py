@@ -1,4 +1,4 @@
-"""`Report`: what a benchmark found, as data; the command line prints it."""
+"""`Report`: the results of a benchmark as data; the command line prints it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Figure", "Report", "machine", "shown_value"]
 
 
 def shown_value(value: float) -> str:
-    """Three digits, and thousands in full."""
+    """Format a value with three digits, and values from 1,000 in full."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that the benchmark is run for, and what it should at least (or at most) be."""
+    """A measured value, with its target: a floor or a ceiling."""
 
     name: str
     value: float
@@ -34,7 +34,7 @@ class Figure:
 
     @property
     def reached(self) -> bool | None:
-        """Whether it is as good as it should be; None where nothing is demanded."""
+        """Whether the value reaches its target; None if it has none."""
         if self.floor is not None:
             return self.value >= self.floor
         if self.ceiling is not None:
@@ -43,14 +43,14 @@ class Figure:
 
     @property
     def demand(self) -> str:
-        """What is asked of it, in words."""
+        """The target in words."""
         if self.floor is not None:
             return f"at least {self.floor:g}"
         return f"at most {self.ceiling:g}" if self.ceiling is not None else ""
 
     @property
     def shown(self) -> str:
-        """The value for people.
+        """The formatted value.
 
         >>> Figure("a", 0.01234, "s").shown, Figure("b", 2184.7, "times").shown
         ('0.0123', '2,185')
@@ -58,7 +58,7 @@ class Figure:
         return shown_value(self.value)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "name": self.name, "value": self.value, "unit": self.unit, "floor": self.floor,
             "ceiling": self.ceiling, "reached": self.reached,
@@ -67,26 +67,26 @@ class Figure:
 
 @dataclass(slots=True)
 class Report:
-    """Results of contenders measured in turns, and the figures drawn from them."""
+    """Results of contenders that were measured in turns, and the figures derived from them."""
 
     benchmark: str
     settings: dict[str, Any]
     results: list[Result] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    #: Further tables: a title, the names of the columns, the rows.
+    #: Further tables: title, names of the columns, rows.
     tables: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = field(default_factory=list)
-    #: What the answers were compared with; they have been, or there would be no report.
+    #: The reference that the results were checked against; a failed check gives no report.
     checked: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
     def samples_per_second(self) -> float:
-        """The best trial's of the first contender: the engine as the settings say."""
+        """Samples per second in the best trial of the first contender, which is the engine."""
         return self.results[0].samples_per_second
 
     @property
     def disturbance(self) -> str | None:
-        """A sentence where the machine was too busy for the figures to mean much."""
+        """A warning if the machine was too busy for reliable figures."""
         share = min(result.best.processor_share for result in self.results)
         if share > 0.9:
             return None
@@ -96,7 +96,7 @@ class Report:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with `samples_per_second` at the top."""
+        """Return plain data, with `samples_per_second` at the top level."""
         return {
             "benchmark": self.benchmark,
             "samples_per_second": self.samples_per_second,
@@ -139,7 +139,7 @@ def _processor() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Where, when and by which command a figure was measured, and on what version."""
+    """Describe the machine, version, date and command of a measurement."""
     from importlib.metadata import version
 
     return {

@@ -1,4 +1,4 @@
-"""What the command line says, checked."""
+"""The options of a benchmark, checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a benchmark is run."""
+    """The options of a benchmark."""
 
     scheduler: str = "df"
     memory: str = "refcount-lazy"
@@ -23,17 +23,17 @@ class Settings:
     kind: str = "library"
     operators: int = 10
     trials: int = 9
-    #: Each trial repeats the recording for about so long, or for so many samples.
+    #: Length of a trial: approximate seconds, or the number of samples.
     seconds: float = 0.1
     samples: int | None = None
-    #: STATFILTER also runs once over so much memory; 0 leaves that out.
+    #: Size of the large recording of STATFILTER; 0 omits it.
     megabytes: float = 256.0
     alpha: float = 0.02
     beta: float = 0.001
     input: Path | None = None
     peers: bool = False
     clock: str = "wall"
-    #: Who is told between trials how far the benchmark is.
+    #: Updated between trials.
     progress: Progress = field(default_factory=Progress.silent, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -50,21 +50,21 @@ class Settings:
         if self.clock not in ("wall", "processor"):
             raise InputError(f"--clock must be wall or processor, not {self.clock!r}")
         if self.peers and self.clock != "wall":
-            raise InputError("--peers are measured by the wall clock: leave --clock out")
+            raise InputError("--peers requires --clock wall")
         if not self.seconds > 0:
-            raise InputError(f"--seconds is a positive number, not {self.seconds:g}")
+            raise InputError(f"--seconds must be positive, not {self.seconds:g}")
         if not self.megabytes >= 0:
-            raise InputError(f"--megabytes is nought or more, not {self.megabytes:g}")
+            raise InputError(f"--megabytes must be 0 or more, not {self.megabytes:g}")
 
     @property
     def engine(self) -> Engine:
-        """The engine that the benchmark is about."""
+        """Return the engine that the benchmark measures."""
         if self.scheduler == "all":
-            raise InputError("--scheduler all is for enginebench: name one of them")
+            raise InputError("--scheduler all works with enginebench only: choose one scheduler")
         return Engine(self.scheduler, self.memory, clock=self.clock)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["progress"]
         return {**values, "input": None if self.input is None else str(self.input)}

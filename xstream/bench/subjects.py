@@ -1,4 +1,4 @@
-"""What `xstream profile` takes: an installed application's query, or the query of any script."""
+"""Queries for `xstream profile`: of an installed application, or of any script."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from xstream.query import Query
 
 __all__ = ["GROUP", "application", "applications", "line_that_failed", "script_query"]
 
-#: The entry points that name applications' queries: functions (query, window, repeat).
+#: Group of the entry points of queries: functions (query, window, repeat).
 GROUP = "xstream.queries"
 
 
 def applications() -> dict[str, metadata.EntryPoint]:
-    """The installed applications that can be profiled, by name."""
+    """Return the entry points of applications that can be profiled, by name."""
     return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
 
 
 def application(
     name: str, window: int, seconds: float, progress: Progress | None = None
 ) -> Callable[[], Query]:
-    """An application's query, over so many repetitions of its recording as take about so long."""
+    """Return an application's query, with repetitions for about the given run time."""
     told = progress or Progress.silent()
     known = applications()
     if name not in known:
@@ -48,10 +48,10 @@ def application(
         declare(query, window, repeat)
         return query
 
-    declared(1).run(debug=False).uninterrupted()  # compiled now, if it was not before
+    declared(1).run(debug=False).uninterrupted()  # compiles its kernels
     repeat = 1
     while True:
-        told.advance(note="finding out how often the recording is repeated")
+        told.advance(note="choosing the number of repetitions")
         query = declared(repeat)
         begin = perf_counter()
         query.run(debug=False).uninterrupted()
@@ -64,7 +64,7 @@ def application(
 
 
 class _Found(BaseException):
-    """Carries the query out of the script; no `except Exception` of the script's stops it."""
+    """Carries the query out of the script, past every `except Exception` of the script."""
 
     def __init__(self, query: Query) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class _Found(BaseException):
 
 @contextlib.contextmanager
 def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another value for an attribute, for as long as the block runs."""
+    """Replace an attribute while the block runs."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -83,9 +83,9 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> Query:
-    """The query that a script runs first, or as its `number`th; the script ends there.
+    """Run a script up to its `number`-th query and return that query.
 
-    Queries before that one run as they would. What the script prints is dropped.
+    Earlier queries run normally. The output of the script is dropped.
     """
     if not path.is_file():
         raise InputError(f"{path} is not a script that can be read")
@@ -123,7 +123,7 @@ def script_query(path: Path, arguments: Sequence[str] = (), number: int = 1) -> 
 
 
 def line_that_failed(path: Path, error: BaseException) -> str | None:
-    """The line of a script that an error, or what caused it, comes from; None if from none."""
+    """Return the line of a script that an error or its cause comes from, or None."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}, line {error.lineno}: {(error.text or '').strip()}"
     frames = [

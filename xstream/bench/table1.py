@@ -1,4 +1,4 @@
-"""PASSCHAIN, STATFILTER and SILENCEFILTER: Table I (section IV.A), NoSigSeg beside each."""
+"""PASSCHAIN, STATFILTER and SILENCEFILTER of Table I (section IV.A), each with NoSigSeg."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xstream.bench.trials import Result, Stopwatch, Trial, interleave
 
 __all__ = ["passchain", "silencefilter", "statfilter"]
 
-_SAMPLES_A_TUPLE = "NoSigSeg, one tuple a sample"
+_SAMPLES_A_TUPLE = "NoSigSeg, one tuple per sample"
 _SAMPLES_A_CALL = 100_000_000
 _CHECKED = "every sample that came out of one pass, and their number in each trial, against numpy"
 
@@ -41,7 +41,7 @@ def _report(name: str, settings: Settings, contenders: dict[str, Callable[[], Tr
     report = Report(name, settings.to_json(), list(results.values()), checked=_CHECKED)
     nosigseg = results[_SAMPLES_A_TUPLE]
     gain = report.samples_per_second / nosigseg.samples_per_second
-    report.figures.append(Figure("segments against one tuple a sample", gain, "times"))
+    report.figures.append(Figure("segments against one tuple per sample", gain, "times"))
     return report
 
 
@@ -83,7 +83,7 @@ def _bare_loop(declared: Declared, repeat: int, clock: str) -> Callable[[], Tria
     samples: npt.NDArray[np.float32] = np.array(declared.recording)
     starts = np.zeros(len(samples) // declared.window, np.int64)
     wanted = len(declared.reference()) // declared.window * repeat
-    # Ctrl-C is noticed between calls: none of them takes longer than a fraction of a second.
+    # Ctrl-C is handled between calls, each of which takes a fraction of a second.
     most = max(1, _SAMPLES_A_CALL // len(samples))
 
     def trial() -> Trial:
@@ -113,7 +113,7 @@ def _against_bare_loop(
 
 
 def statfilter(settings: Settings) -> Report:
-    """STATFILTER: two filters over windows, against a bare loop with the same arithmetic."""
+    """STATFILTER: two filters over windows, compared with a plain loop of the same arithmetic."""
     declared = _declare(settings, Statfilter)
     contenders, names = _against_bare_loop(settings, "in cache", declared, once=False)
     pairs = [("in cache", names)]

@@ -1,4 +1,4 @@
-"""Measuring: contenders take turns, so that whatever else the machine does hits all of them."""
+"""Trials: contenders take turns, so that other load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["Result", "Stopwatch", "Trial", "interleave", "repetitions"]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One measured piece of work; loading, before the clock starts, is kept apart."""
+    """One measurement; loading, which is done before the clock starts, is recorded separately."""
 
     samples: int
     seconds: float
     loading_seconds: float = 0.0
-    #: For how much of the time this process had a processor; below 1 the machine was busy.
+    #: CPU time divided by wall-clock time; below 1 the machine was busy.
     processor_share: float = 1.0
 
     @property
     def samples_per_second(self) -> float:
-        """Samples by second of processing."""
+        """Samples per second of processing."""
         return self.samples / self.seconds
 
 
 class Stopwatch:
-    """Seconds of the wall's clock and of the processor's, around a `with` block."""
+    """Measures wall-clock and CPU seconds of a `with` block."""
 
     wall_seconds = 0.0
     processor_seconds = 0.0
@@ -43,7 +43,7 @@ class Stopwatch:
         self.processor_seconds = process_time() - self._begin_processor
 
     def trial(self, samples: int, clock: str, loading_seconds: float = 0.0) -> Trial:
-        """What was measured, as a trial by that clock."""
+        """Return the measurement as a trial by the given clock."""
         seconds = self.wall_seconds if clock == "wall" else self.processor_seconds
         share = min(1.0, self.processor_seconds / self.wall_seconds)
         return Trial(samples, seconds, loading_seconds, share if clock == "wall" else 1.0)
@@ -51,7 +51,7 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a contender reached: its best trial counts, the spread says how steady it was."""
+    """The trials of a contender: the best one counts, and the spread shows how steady they were."""
 
     name: str
     trials: tuple[Trial, ...]
@@ -63,22 +63,22 @@ class Result:
 
     @property
     def samples_per_second(self) -> float:
-        """The best trial's."""
+        """Samples per second of the best trial."""
         return self.best.samples_per_second
 
     @property
     def spread(self) -> float:
-        """How far the slowest trial stayed behind the fastest, as a share of the fastest."""
+        """The difference of the slowest and the fastest trial, as a share of the fastest."""
         slowest = min(trial.samples_per_second for trial in self.trials)
         return 1.0 - slowest / self.samples_per_second
 
     @property
     def loading_seconds(self) -> float:
-        """The quickest loading."""
+        """The shortest loading time."""
         return min(trial.loading_seconds for trial in self.trials)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "name": self.name,
             "samples_per_second": self.samples_per_second,
@@ -93,9 +93,9 @@ class Result:
 def interleave(
     contenders: Mapping[str, Callable[[], Trial]], trials: int, progress: Progress | None = None
 ) -> dict[str, Result]:
-    """Let every contender warm up once, then measure them in turns.
+    """Warm up every contender once, then measure them in turns.
 
-    `progress` is told between trials.
+    `progress` is updated between trials.
 
     >>> results = interleave({"a": lambda: Trial(10, 2.0), "b": lambda: Trial(10, 1.0)}, trials=3)
     >>> results["b"].samples_per_second / results["a"].samples_per_second
@@ -115,7 +115,7 @@ def interleave(
 
 
 def repetitions(once: Callable[[int], Trial], seconds: float) -> int:
-    """How often a piece of work must be repeated to take about so many seconds.
+    """Return the number of repetitions that take about the given seconds.
 
     >>> repetitions(lambda times: Trial(times, 1e-4 + times * 0.01), seconds=0.5)
     50

@@ -1,4 +1,4 @@
-"""Words for what was measured: pages of experiments claim what their own figures show."""
+"""Phrases for measured ratios: the text of an experiment follows from its own figures."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 __all__ = ["change", "listed"]
 
-#: Ratios that differ from one by less say nothing.
+#: Ratios that differ from 1 by less are not significant.
 NOTICEABLE = 0.03
 
 
 def change(ratio: float) -> str:
-    """What a ratio of two throughputs is.
+    """Describe a ratio of two throughputs.
 
     >>> change(34.1), change(1.61)
     ('a gain of 34 times', 'a gain of 1.61 times')
@@ -26,7 +26,7 @@ def change(ratio: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
+    """Join names for a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')

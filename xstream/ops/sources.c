@@ -123,7 +123,7 @@ xs_op *xs_op_array_source(xs_plan *plan, xs_seg *recording, int64_t window, int6
     return &source->op;
 }
 
-/* -- one tuple a sample -------------------------------------------------------------------- */
+/* -- one tuple per sample ------------------------------------------------------------------- */
 
 typedef struct {
     xs_array_source source;

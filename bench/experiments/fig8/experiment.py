@@ -170,7 +170,7 @@ def _models_text(found: Models) -> str:
         name: found.gain(name, behind, "SEGS", "WINDOWS", NAMES)
         for name, behind in (("PIPELINE", ""), ("DETECTAUDIO", "before"), (BLOCKS, "before"))
     }
-    return f"""{_steps(windowstride, columns, segs)} The steps have other sizes than the paper's. Giving up one tuple a sample is
+    return f"""{_steps(windowstride, columns, segs)} The steps have other sizes than the paper's. Giving up one tuple per sample is
 {change(windowstride["df"])} under `df` and {change(windowstride["the others"])} under the others, where the paper has 1.4 and 3: our operators are
 compiled and vectorised, so that handing a tuple over is most of what a sample costs, and the paper's operators took hundreds of nanoseconds.
 

@@ -15,7 +15,7 @@ STEP = 2**LEVEL
 _HELD = 8192
 SAMPLES = {"time": int, "value": float}
 
-# -- one tuple a sample ----------------------------------------------------------------------
+# -- one tuple per sample ---------------------------------------------------------------------
 # Windows end with a mark: a time below zero, -1 - n behind n samples, and a value that belongs to
 # the whole window.
 

@@ -1,4 +1,4 @@
-"""Table I: the mini-benchmarks, with one tuple a sample and on the engines that are installed."""
+"""Table I: the mini-benchmarks, with one tuple per sample and on the engines that are installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BENCHMARKS = {
     "STATFILTER": table1.statfilter,
     "SILENCEFILTER": table1.silencefilter,
 }
-NOSIGSEG = "NoSigSeg, one tuple a sample"
+NOSIGSEG = "NoSigSeg, one tuple per sample"
 #: Samples a second in the paper: Commercial, Borealis, XStream, XStream-NoSigSeg.
 PAPER = {
     "PASSCHAIN": (177.7e3, 5.47e3, 71.4e6, 92.8e3),
@@ -79,9 +79,9 @@ def find(rows: Sequence[Row]) -> Finding:
     behind = [name for name, gain in gains.items() if gain <= 1]
     least = min(gains, key=lambda name: gains[name])
     order = (
-        f"Segments are ahead of one tuple a sample in all three, as in the paper, by {gains[least]:,.0f} times at least ({least})."
+        f"Segments are ahead of one tuple per sample in all three, as in the paper, by {gains[least]:,.0f} times at least ({least})."
         if not behind
-        else f"Unlike in the paper, segments are not ahead of one tuple a sample in {listed(behind)}."
+        else f"Unlike in the paper, segments are not ahead of one tuple per sample in {listed(behind)}."
     )
     hop, passed = speeds["PASSCHAIN", NOSIGSEG][0], speeds["PASSCHAIN", first["PASSCHAIN"]][0]
     segments, single = PAPER["PASSCHAIN"][2:]

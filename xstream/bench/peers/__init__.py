@@ -1,8 +1,8 @@
-"""The same work on other engines, each a program of its own in a process of its own.
+"""The same work on other engines, each a program that runs in its own process.
 
-A peer is a file `on_<name>.py` here. It gets a job (the recording, the benchmark, the file with our
-numba kernels) and prints one line of JSON: for each way of doing the work its trials in samples a
-second, and a digest of what came out of one pass, which must equal ours.
+A peer is a file `on_<name>.py`. It gets a job (the recording, the benchmark, the file with our
+numba kernels) and prints one line of JSON: for each variant its trials in samples per second, and a
+digest of the output of one pass, which must equal ours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PEERS", "digest", "measure_peers"]
 
-#: Name, program, interpreter: GNU Radio is the system's, and so is the Python that it runs under.
+#: Name, program, interpreter. GNU Radio is installed for the Python of the system.
 PEERS = (
     ("GNU Radio", "on_gnuradio.py", "/usr/bin/python3"),
     ("bytewax", "on_bytewax.py", sys.executable),
@@ -43,14 +43,14 @@ _LIMIT_SECONDS = 300
 
 
 def digest(samples: npt.NDArray[Any]) -> str:
-    """What stands for the samples that came out."""
+    """Return a digest of samples."""
     return hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes()).hexdigest()
 
 
 def measure_peers(
     benchmark: str, declared: Declared, settings: Settings
 ) -> tuple[dict[str, Result], list[str]]:
-    """Results by peer and way of working, and a sentence for each peer that has none."""
+    """Return results by peer and variant, and a sentence for each peer that has none."""
     found: dict[str, Result] = {}
     missing: list[str] = []
     wanted = digest(declared.reference())
@@ -72,7 +72,7 @@ def measure_peers(
                 continue
             for way in answer["ways"]:
                 if way["digest"] != wanted:
-                    raise AssertionError(f"{name}, {way['name']}: its samples are not ours")
+                    raise AssertionError(f"{name}, {way['name']}: its output differs from ours")
                 trials = tuple(Trial(round(speed), 1.0) for speed in way["samples_per_second"])
                 title = f"{name} {answer['version']}, {way['name']}"
                 found[title] = Result(title, trials)
@@ -80,9 +80,9 @@ def measure_peers(
 
 
 def _ask(python: str, program: str, job: dict[str, Any], folder: str) -> dict[str, Any] | str:
-    """A peer's answer, or why there is none."""
+    """Return the answer of a peer, or the reason why there is none."""
     command = [python, str(_HERE / program), json.dumps(job)]
-    # What an engine that is killed leaves behind goes with the folder.
+    # Files that a killed engine leaves behind are deleted with the folder.
     java = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={folder}".strip()
     scratch = {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder, "JDK_JAVA_OPTIONS": java}
     try:
@@ -90,7 +90,7 @@ def _ask(python: str, program: str, job: dict[str, Any], folder: str) -> dict[st
     except FileNotFoundError:
         return f"is missing: there is no {python}"
     except subprocess.TimeoutExpired:
-        return f"was given up: it took longer than {_LIMIT_SECONDS} s"
+        return f"was stopped: it took longer than {_LIMIT_SECONDS} s"
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
         last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]

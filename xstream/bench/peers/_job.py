@@ -1,4 +1,4 @@
-"""What every peer needs: its job, our kernels, timing, and the answer. Needs numpy alone."""
+"""What every peer uses: its job, our kernels, timing and the answer. Requires only numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Job:
-    """A job, and the answers collected so far."""
+    """A job and its results so far."""
 
     def __init__(self) -> None:
         given = json.loads(sys.argv[1])
@@ -33,15 +33,15 @@ class Job:
 
     @property
     def windows(self) -> Any:
-        """The recording cut into windows, a row each."""
+        """The recording in windows, one row per window."""
         return self.samples.reshape(-1, self.window)
 
     def kernels(self) -> ModuleType | None:
-        """Our numba kernels, or None where there is no numba."""
+        """Return our numba kernels, or None without numba."""
         return load_kernels(str(self._kernels))
 
     def tests(self) -> dict[str, tuple[Callable[[Any], bool], Callable[[Any], bool]]]:
-        """The two tests of a window, by numpy and by our kernels: louder, and lower."""
+        """Return the two predicates of a window, with numpy and with our kernels."""
         alpha, beta = self.alpha, self.beta
         if self.benchmark == "silencefilter":
             beta = np.inf
@@ -64,9 +64,9 @@ class Job:
         self, name: str, check: Callable[[], Any], work: Callable[[int], None], most: int = 1 << 16,
         passes: int = 1,
     ) -> None:  # fmt: skip
-        """Check one pass (its samples are what `check` returns), then time `work(repetitions)`.
+        """Check one pass (`check` returns its samples), then time `work(repetitions)`.
 
-        A repetition is so many `passes` over the recording, at most so many repetitions a trial.
+        A repetition makes `passes` passes over the recording; a trial has at most `most` of them.
         """
         out = np.ascontiguousarray(check(), np.float32)
         times, took = 1, _timed(work, 1)
@@ -83,12 +83,12 @@ class Job:
         })  # fmt: skip
 
     def answer(self, version: str) -> None:
-        """Print what was found, for the process that asked."""
+        """Print the results for the process that started this one."""
         print(json.dumps({"version": version, "ways": self._ways}))
 
 
 def load_kernels(path: str) -> ModuleType | None:
-    """The kernels in a file, or None where there is no numba."""
+    """Load the kernels of a file; return None without numba."""
     try:
         spec = importlib.util.spec_from_file_location("_statistics", path)
         assert spec is not None

@@ -1,4 +1,4 @@
-"""bytewax: a dataflow whose items are windows, run in one worker."""
+"""bytewax: a dataflow of windows in one worker."""
 
 from __future__ import annotations
 

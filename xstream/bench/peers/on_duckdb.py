@@ -1,4 +1,4 @@
-"""duckdb: the work in SQL over a table in memory, and our kernels over its arrays."""
+"""duckdb: SQL over a table in memory, and our kernels over its arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main() -> None:
     base.register("loaded", table)
     base.execute("create table samples as select * from loaded")
     if job.benchmark == "passchain":
-        # Its optimiser merges the ten into one, as the paper suspects of its commercial rival.
+        # Its optimiser merges the selects into one, as the paper suspects of a commercial engine.
         sql = "select value from samples"
         for i in range(job.operators):
             sql = f"select value from ({sql}) as pass{i}"

@@ -1,4 +1,4 @@
-"""GNU Radio, under the system's Python: a chain of copy blocks; a filter block of windows."""
+"""GNU Radio with the Python of the system: a chain of copy blocks, and filter blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gnuradio import blocks, gr
 
 
 class Windows(gr.basic_block):
-    """Passes windows that a test lets through; vectors in, vectors out."""
+    """Passes the vectors (windows) for which a predicate is true."""
 
     def __init__(self, width: int, test: Any) -> None:
         gr.basic_block.__init__(
@@ -31,7 +31,7 @@ class Windows(gr.basic_block):
 
 
 def measure(job: Job, name: str, width: int, stages: Any) -> None:
-    """`width` 1 is a stream of samples; more is a stream of windows as vectors."""
+    """Build a flow graph; `width` 1 is a stream of samples, more is a stream of vectors."""
     size = gr.sizeof_float * width
     data = [float(sample) for sample in job.samples]
 
@@ -39,7 +39,12 @@ def measure(job: Job, name: str, width: int, stages: Any) -> None:
         top = gr.top_block()
         source = blocks.vector_source_f(data, repeat=True, vlen=width)
         head = blocks.head(size, len(data) // width * times)
-        chain = [source, head, *stages(), sink]  # kept: GNU Radio does not hold Python blocks
+        chain = [
+            source,
+            head,
+            *stages(),
+            sink,
+        ]  # GNU Radio does not keep references to Python blocks
         top.connect(*chain)
         top.run()
         del chain
@@ -52,7 +57,7 @@ def measure(job: Job, name: str, width: int, stages: Any) -> None:
     def work(times: int) -> None:
         flow(times, blocks.null_sink(size))
 
-    # Starting its threads takes milliseconds: runs are long enough to hide that.
+    # Starting the threads takes milliseconds, so runs must be long.
     job.measure(name, check, work)
 
 

@@ -1,4 +1,4 @@
-"""polars: a lazy query over columns; its own aggregates, and our kernels over its arrays."""
+"""polars: a lazy query with its own aggregates, and our kernels over its arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from _job import Job
 
-#: Batches go through each function as they are.
+#: Functions get whole batches.
 APART: Any = {"predicate_pushdown": False, "projection_pushdown": False, "slice_pushdown": False}
 
 

@@ -1,4 +1,4 @@
-"""Spark on this machine: its own aggregates, and functions over Arrow batches in its workers."""
+"""Spark in local mode: its own aggregates, and functions over Arrow batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from _job import Job
 
-#: So many passes at once: starting a job and its workers takes seconds.
+#: Passes per job; starting a job and its workers takes seconds.
 PASSES = 4
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -36,7 +36,7 @@ def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def measure(job: Job, name: str, query: Any, frames: Any, samples_out: Any) -> None:
-    """`query` of a frame is the work; one pass is checked, many at once are timed."""
+    """Check one pass of `query` over a frame, then time many passes in one job."""
     once, many = (query(frame) for frame in frames)
 
     def work(times: int) -> None:
@@ -64,7 +64,7 @@ def sample_rows(job: Job, passes: int) -> pa.Table:
 
 
 def window_rows(job: Job, passes: int) -> pa.Table:
-    """A window is a row with an array, so that a batch of them is one run of samples."""
+    """Return a frame with an array per window, so that a batch is one run of samples."""
     windows = len(job.windows) * passes
     edges = np.arange(windows + 1, dtype=np.int32) * job.window
     arrays = pa.ListArray.from_arrays(edges, pa.array(np.tile(job.samples, passes)))

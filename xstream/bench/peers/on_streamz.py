@@ -1,4 +1,4 @@
-"""streamz: a window is emitted, and callables pass it on."""
+"""streamz: windows are emitted and passed through callables."""
 
 from __future__ import annotations
 
