@@ -227,10 +227,10 @@ def test_a_kernel_compiles_once_for_any_values_of_its_arguments() -> None:
     assert apply_module._compiled.cache_info().misses == 1
 
 
-@pytest.mark.parametrize("argument", [1j, None, "text", [[1.0]], 2**63, {}, np.uint64(2**63)])
+@pytest.mark.parametrize("argument", [None, "text", [[1.0]], 2**63, -(2**63) - 1, {}])
 def test_other_arguments_are_refused(argument: Any) -> None:
     src = xs.Query().source(xs.io.array(np.zeros(4, np.float32)))
-    with pytest.raises(xs.KernelError, match="kernel 'louder': an argument is a real number"):
+    with pytest.raises(xs.KernelError, match="kernel 'louder': an argument is a number of"):
         src.filter(kernels.louder, argument)
 
 

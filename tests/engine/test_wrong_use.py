@@ -83,7 +83,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
     ),
     "a scalar to fill": (lambda src: src.map(fills_a_scalar), r"as xs.Out\(float32\), not as"),
     "ragged arguments": (
-        lambda src: src.map(returns_a_number, [[1], [2, 3]]), "an argument is a real number",
+        lambda src: src.map(returns_a_number, [[1], [2, 3]]), "an argument is a number of",
     ),
     "map of a number": (lambda src: src.map(3), "map takes a kernel or a callable, not 3"),
     "sink of a number": (lambda src: src.sink(3), "sink requires a callable, not 3"),

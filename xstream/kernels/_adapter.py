@@ -19,9 +19,9 @@ from xstream._native import lib
 from xstream.engine.schema import Field, FieldType, Out, Schema, Segment
 from xstream.errors import KernelError
 from xstream.kernels import _cache
+from xstream.kernels._arguments import ArgumentType
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._frame import (
-    ArgumentType,
     Layout,
     OutputRule,
     Word,
@@ -257,6 +257,7 @@ class _Call:
             "from xstream.kernels._numba import call_allocate as _allocate, fill as _fill",
             "from xstream.kernels._numba import emitter_maker",
             "from xstream.kernels._numba import guarded_call as _call",
+            "from xstream.kernels._weak import as_weak as _weak",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
         if self.kernel.state_names:

@@ -20,8 +20,9 @@ from xstream.engine.schema import Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError, SchemaError
 from xstream.kernels import _cache
 from xstream.kernels._adapter import compile_error
+from xstream.kernels._arguments import ArgumentType
 from xstream.kernels._fingerprint import fingerprint
-from xstream.kernels._frame import ArgumentType, bound
+from xstream.kernels._frame import bound
 from xstream.kernels.kernel import Kernel
 
 __all__ = ["EachFunction", "Loop", "looped"]
@@ -83,7 +84,7 @@ def _each_function(
     single = _common_dtype(taken) in (np.float32, np.complex64)
     function = _with_weak_floats(kernel.function) if single else kernel.function
     narrow = tuple(
-        single and source >= len(inputs) and type_ == "float64"
+        single and source >= len(inputs) and type_ == "float"
         for source, type_ in zip(sources, taken, strict=True)
     )
     dispatcher = njit(function, error_model="python" if debug else "numpy")
@@ -173,6 +174,8 @@ def _signature(kernel: Kernel, taken: list[Any], narrow: tuple[bool, ...]) -> tu
     from numba import types
     from numba.np.numpy_support import from_dtype
 
+    from xstream.kernels._weak import WEAK
+
     def scalar(type_: Any) -> Any:
         try:
             item = from_dtype(type_)
@@ -190,7 +193,7 @@ def _signature(kernel: Kernel, taken: list[Any], narrow: tuple[bool, ...]) -> tu
             found[name] = scalar(type_.dtype)
         else:
             kind = type_.kind if isinstance(type_, Scalar) else type_
-            found[name] = types.float32 if single else scalar(np.dtype(kind))
+            found[name] = types.float32 if single else WEAK.get(kind) or scalar(np.dtype(kind))
     if kernel.states:
         from xstream.kernels._adapter import state_type
 

@@ -30,7 +30,10 @@ _OPAQUE_ROOTS = {
 #: What kernels use of xstream loads names when they are asked for, and has implementations that
 #: only numba sees: the contents of these files stand for it.
 _OPAQUE_MODULES = {"xstream", "xstream.kernels._numba"}
-_OURS = ("_numba.py", "_frame.py", "_adapter.py", "_each.py", "_debug.py", "kernel.h")
+_OURS = (
+    "_numba.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py", "_each.py",
+    "_debug.py", "kernel.h",
+)  # fmt: skip
 
 
 def fingerprint(function: types.FunctionType, *context: object) -> str:

@@ -5,7 +5,7 @@ The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an a
     words 0..5    self, allocate, send, raised, verdict, ended
     inputs        a segment takes three (address, width, start), a scalar one; all fields of the
                   tuple are there, and the kernel gets those that its parameters name
-    arguments     an array takes two (address, length), a scalar one
+    arguments     an array takes two (address, length), a complex number too, other numbers one
     states        address and length each
     outputs       one a field; those of segments are unused, the core keeps them
 """
@@ -22,6 +22,7 @@ import numpy as np
 from xstream._native import lib
 from xstream.engine.schema import Field, FieldType, Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError
+from xstream.kernels._arguments import ArgumentType, argument_words
 from xstream.kernels.kernel import Kernel
 from xstream.sigseg import Timebase
 
@@ -102,47 +103,29 @@ class Layout:
 
     def argument(self, type_: ArgumentType) -> Word:
         """An argument, in the words that come next."""
+        at = self.take(argument_words(type_))
         if isinstance(type_, np.dtype):
-            return self.array(self.take(2), type_, readonly=True)
-        return self.scalar(self.take(1), type_)
+            return self.array(at, type_, readonly=True)
+        return _python_number(at, type_) if type_ in _PYTHON else _numpy_number(at, type_)
 
 
-#: What code depends on of an argument: a scalar's kind, or an array's dtype.
-ArgumentType = str | np.dtype[Any]
+#: Python's numbers: how each is read from the frame.
+_PYTHON = {"float": "f[{0}]", "int": "w[{0}]", "complex": "complex(f[{0}], f[{1}])"}
 
 
-def normal_arguments(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments as plain numbers and as own, contiguous arrays of one dimension."""
-    normal: list[Any] = []
-    for value in arguments:
-        try:
-            array = np.asarray(value)
-        except ValueError:  # rows of different lengths
-            array = np.empty((0, 0))
-        kind = array.dtype.kind
-        whole = kind in "biu" and array.ndim == 0 and -(2**63) <= array.item() < 2**63
-        if whole or (kind == "f" and array.ndim == 0):
-            normal.append(array.item())
-        elif array.ndim == 1 and (kind in "biufc" or _is_record(array.dtype)):
-            normal.append(np.array(array, order="C"))
-        else:
-            raise KernelError(
-                f"kernel {kernel.name!r}: an argument is a real number of 64 bits or an array of "
-                f"numbers in one dimension, not {value!r}"
-            )
-    return tuple(normal)
+def _python_number(at: int, kind: str) -> Word:
+    from xstream.kernels._weak import WEAK
+
+    return Word(f"_weak({_PYTHON[kind].format(at, at + 1)})", WEAK[kind])
 
 
-def _is_record(dtype: np.dtype[Any]) -> bool:
-    return dtype.names is not None and not dtype.hasobject
+def _numpy_number(at: int, kind: str) -> Word:
+    from numba import types
 
-
-def argument_types(arguments: tuple[Any, ...]) -> tuple[ArgumentType, ...]:
-    """What a kernel is compiled for, of arguments that are normal."""
-    return tuple(
-        value.dtype if isinstance(value, np.ndarray) else scalar_of(type(value)).kind
-        for value in arguments
-    )
+    name = "bool_" if kind == "bool" else kind
+    read = "complex" if kind[0] == "c" else "float" if kind[0] == "f" else "int"
+    numba_type = types.boolean if kind == "bool" else getattr(types, kind)
+    return Word(f"np.{name}({_PYTHON[read].format(at, at + 1)})", numba_type)
 
 
 def bound(kernel: Kernel, inputs: Schema, arguments: int) -> list[int]:

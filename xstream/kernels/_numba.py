@@ -76,7 +76,7 @@ def _caller(arguments: int) -> Any:
     return intrinsic(call)
 
 
-@intrinsic
+@intrinsic(prefer_literal=True)  # or weak numbers in the tuple would not be so
 def guarded_call(typing_context, frame, function, arguments):
     """Call a compiled function; what it raises goes into the frame as a Python exception.
 

@@ -18,8 +18,15 @@ from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema, schema
 from xstream.errors import KernelError, SegmentMemoryError
 from xstream.kernels._adapter import CompiledKernel, compile_kernel
+from xstream.kernels._arguments import (
+    ArgumentType,
+    argument_types,
+    argument_words,
+    normal_arguments,
+    numpy_arguments,
+    write_argument,
+)
 from xstream.kernels._each import looped
-from xstream.kernels._frame import ArgumentType, argument_types, normal_arguments
 from xstream.kernels.kernel import Kernel
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
@@ -44,6 +51,8 @@ class KernelApply(Operator):
 
     #: map, filter or iterate.
     how: str
+    #: Whether Python's numbers among the arguments take the type of what they meet.
+    weak_numbers = False
 
     def kernel_for(self, inputs: Schema) -> Kernel:
         """The kernel for such tuples; it may depend on their dtype."""
@@ -59,9 +68,13 @@ class KernelApply(Operator):
     def compiled(self, inputs: Schema, debug: bool | None = None) -> CompiledKernel:
         """The machine code for such tuples; compiled once, and once more for debug mode."""
         kernel = self.kernel_for(inputs)
-        arguments = normal_arguments(kernel, self.kernel_arguments(inputs))
+        types = argument_types(self._arguments(kernel, inputs))
         checked_code = debug_asked() if debug is None else debug
-        return _compiled(kernel, self.how, inputs, argument_types(arguments), checked_code)
+        return _compiled(kernel, self.how, inputs, types, checked_code)
+
+    def _arguments(self, kernel: Kernel, inputs: Schema) -> tuple[Any, ...]:
+        normal = normal_arguments(kernel, self.kernel_arguments(inputs))
+        return normal if self.weak_numbers else numpy_arguments(normal)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         self.check(inputs[0])
@@ -124,20 +137,13 @@ class KernelApply(Operator):
     def _fill_arguments(
         self, plan: NativePlan, op: Any, code: CompiledKernel, inputs: Schema
     ) -> None:
-        frame = lib.xs_kernel_frame(op)
-        floats = ffi.cast("double *", frame)
-        at = code.arguments_at
-        for value in normal_arguments(code.kernel, self.kernel_arguments(inputs)):
+        frame, at = lib.xs_kernel_frame(op), code.arguments_at
+        arguments = self._arguments(code.kernel, inputs)
+        for value, type_ in zip(arguments, argument_types(arguments), strict=True):
             if isinstance(value, np.ndarray):
                 plan.keep(value)
-                frame[at], frame[at + 1] = value.ctypes.data, len(value)
-                at += 2
-            else:
-                if isinstance(value, float):
-                    floats[at] = value
-                else:
-                    frame[at] = int(value)
-                at += 1
+            write_argument(frame, at, value)
+            at += argument_words(type_)
 
 
 def _named_states(kernel: Kernel) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -166,6 +172,7 @@ class UserKernel(KernelApply, Apply):
     """A kernel of the user's, with the arguments given where it is used."""
 
     kind = "kernel"
+    weak_numbers = True
     kernel: Kernel = field(kw_only=True)
     arguments: tuple[Any, ...] = ()
 
