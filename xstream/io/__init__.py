@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from xstream.io.array import array, samples
+from xstream.io.arrow import arrow
 from xstream.io.channel import Channel, channel
 from xstream.io.clock import Clock, StreamTime, SystemClock
+from xstream.io.csv import csv
 from xstream.io.iterable import iterable
 from xstream.io.npy import npy
+from xstream.io.parquet import parquet
 from xstream.io.raw import raw
 from xstream.io.wav import wav
 
@@ -16,9 +19,12 @@ __all__ = [
     "StreamTime",
     "SystemClock",
     "array",
+    "arrow",
     "channel",
+    "csv",
     "iterable",
     "npy",
+    "parquet",
     "raw",
     "samples",
     "wav",

@@ -108,6 +108,10 @@ class File(Operator):
     def check_signals(self, signals: Signals) -> None:
         """A SchemaError for what cannot be written to the format."""
 
+    def named(self, signals: Signals) -> Signals:
+        """The same under the names of the columns that are written."""
+        return signals
+
     def writer(self, output: OutputFile, signals: Signals) -> TableWriter:
         """Writes columns into a new file, or into one that is cut back."""
         raise NotImplementedError

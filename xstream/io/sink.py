@@ -40,13 +40,16 @@ class FileSink(Operator):
         return f"write {self.file.kind}"
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        self.file.check_signals(signals_of(self.label, inputs[0]))
+        self.file.check_signals(self._signals(inputs[0]))
         return ()
+
+    def _signals(self, schema: Schema) -> Signals:
+        return self.file.named(signals_of(self.label, schema))
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        writer = Writer(self.file, inputs[0], signals_of(self.label, inputs[0]))
+        writer = Writer(self.file, inputs[0], self._signals(inputs[0]))
         writer.op = checked(lib.xs_op_drain_sink(plan.handle, writer.drain))
         plan.attach(writer.op, writer)
         return writer.op

@@ -1,0 +1,178 @@
+"""`xs.io.arrow`: columns of Arrow IPC files and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xstream.errors import InputError
+from xstream.io.compression import bare_suffix, compression_of, open_compressed, open_input
+from xstream.io.feed import Block
+from xstream.io.file import Contents, read_only_file
+from xstream.io.output import Columns, OutputFile, Signals, TableWriter
+from xstream.io.parquet import one_line
+from xstream.io.quarantine import Quarantine
+from xstream.io.table import TableFile, arrow_batch, arrow_schema
+
+__all__ = ["ArrowFile", "arrow"]
+
+_FILE_MAGIC = b"ARROW1"
+#: What ends a stream; a stream that is cut between two batches lacks it.
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowFile(TableFile):
+    """An Arrow IPC file (mapped into memory) or stream."""
+
+    kind = "arrow"
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """A reader of batches, of either form."""
+        import pyarrow as pa
+
+        read_only_file(self.kind, self.path)
+        try:
+            if compression_of(self.path) is not None:
+                with open_input(self.path) as stream, pa.ipc.open_stream(stream) as reader:
+                    yield reader
+                return
+            with pa.memory_map(str(self.path)) as memory:
+                is_file = memory.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+                memory.seek(0)
+                opened = pa.ipc.open_file if is_file else pa.ipc.open_stream
+                with opened(memory) as reader:
+                    yield reader
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"arrow: {self.path} cannot be read as Arrow IPC: {one_line(error)}"
+            ) from error
+
+    def contents(self) -> Contents:
+        with self._opened() as reader:
+            return self.contents_of(reader.schema, None)
+
+    def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
+        contents = self.contents()
+        with self._opened() as reader:
+            is_file = hasattr(reader, "num_record_batches")
+            batches = _all_batches(reader) if is_file else iter(reader)
+            yield from self.arrow_blocks(batches, contents, row, quarantine)
+        if not is_file and compression_of(self.path) is None:
+            self._check_end(quarantine)
+
+    def _check_end(self, quarantine: Quarantine | None) -> None:
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            file.seek(max(size - len(_END), 0))
+            if file.read() == _END:
+                return
+        reason = "the stream has no end: it is truncated, or still being written"
+        if quarantine is None:
+            raise InputError(f"{self.path}: byte {size}: {reason}")
+        quarantine.put(self.path, "byte", size, reason, "")
+
+    def writer(self, output: OutputFile, signals: Signals) -> TableWriter:
+        schema = arrow_schema(signals, self.index)
+        if bare_suffix(self.path) == ".arrows" or compression_of(self.path) is not None:
+            return StreamWriter(output, schema, compression_of(self.path))
+        return IpcFileWriter(output, schema)
+
+
+def _all_batches(reader: Any) -> Iterator[Any]:
+    for i in range(reader.num_record_batches):
+        batch = reader.get_batch(i)
+        batch.validate(full=True)  # offsets that lead out of the file would crash
+        yield batch
+
+
+class StreamWriter:
+    """Messages of a stream one by one, so that it can be cut back between two and continued."""
+
+    def __init__(self, output: OutputFile, schema: Any, compression: str | None) -> None:
+        self.output, self.schema, self.compression = output, schema, compression
+        began = output.file.tell()
+        self.stream = open_compressed(output.file, compression)
+        if not began:
+            self.stream.write(schema.serialize())
+
+    def write(self, columns: Columns) -> None:
+        """Write one batch."""
+        self.stream.write(arrow_batch(columns, self.schema).serialize())
+
+    def commit(self) -> int | None:
+        """Bring the batches to the disk; compressed files cannot be cut."""
+        return self.output.sync() if self.compression is None else None
+
+    def finish(self) -> None:
+        """Write the end of the stream."""
+        self.stream.write(_END)
+        if self.compression is not None:
+            self.stream.close()
+        self.output.complete()
+
+    def abort(self) -> None:
+        """Leave the stream without an end."""
+        self.output.close()
+
+
+class IpcFileWriter:
+    """A file with a footer, which cannot be cut back."""
+
+    def __init__(self, output: OutputFile, schema: Any) -> None:
+        import pyarrow as pa
+
+        self.output, self.schema = output, schema
+        self.file = pa.ipc.new_file(output.file, schema)
+
+    def write(self, columns: Columns) -> None:
+        """Write one batch."""
+        self.file.write_batch(arrow_batch(columns, self.schema))
+
+    def commit(self) -> int | None:
+        """A file is whole or not at all."""
+        return None
+
+    def finish(self) -> None:
+        """Write the footer."""
+        self.file.close()
+        self.output.complete()
+
+    def abort(self) -> None:
+        """Leave it without a footer."""
+        self.output.close()
+
+
+def arrow(
+    path: str | Path,
+    rate_hz: float | None = None,
+    window: int = 4096,
+    *,
+    columns: Sequence[str] | None = None,
+    index: bool = False,
+    **options: Any,
+) -> ArrowFile:
+    """Columns of an Arrow IPC file or stream, mapped into memory and not copied.
+
+    The form of a file that is read is recognised. As a sink it writes a stream where the suffix is
+    `.arrows` (or the file is compressed), else a file. Everything else is as in `xs.io.parquet`.
+    IPC files have no checksums: a damaged file may go unnoticed.
+
+    >>> import numpy as np, xstream as xs
+    >>> q = xs.Query()
+    >>> pairs = q.source(xs.io.iterable([(1, 0.5), (2, 0.25)], out={"n": int, "x": float}))
+    >>> written = pairs.write(xs.io.arrow("pairs.arrow"))
+    >>> run = q.run()
+    >>> q = xs.Query()
+    >>> out = q.source(xs.io.arrow("pairs.arrow", layout="rows")).collect()
+    >>> q.run()[out]
+    [(1, 0.5), (2, 0.25)]
+    """
+    return ArrowFile(
+        Path(path), window, rate_hz=rate_hz, columns=columns, index=index,  # type: ignore[arg-type]
+        **options,
+    )  # fmt: skip
