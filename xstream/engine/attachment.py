@@ -16,7 +16,9 @@ Position = Mapping[str, Any]
 class Attachment(Protocol):
     """Begins and ends with a run, and keeps the error that its operator failed of."""
 
-    error: BaseException | None
+    @property
+    def error(self) -> BaseException | None:
+        """What went wrong, where the operator failed."""
 
     def begin(self) -> None:
         """The run begins."""

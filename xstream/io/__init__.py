@@ -9,6 +9,7 @@ from xstream.io.clock import Clock, StreamTime, SystemClock
 from xstream.io.csv import csv
 from xstream.io.iterable import iterable
 from xstream.io.npy import npy
+from xstream.io.paced import paced
 from xstream.io.parquet import parquet
 from xstream.io.raw import raw
 from xstream.io.wav import wav
@@ -24,6 +25,7 @@ __all__ = [
     "csv",
     "iterable",
     "npy",
+    "paced",
     "parquet",
     "raw",
     "samples",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from xstream.errors import GraphError, InputError
 from xstream.io.compression import compression_of, open_compressed, open_input
 from xstream.io.feed import Block
-from xstream.io.file import Contents, read_only_file
+from xstream.io.file import Contents, read_only_file, without
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.quarantine import Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema
@@ -80,15 +80,14 @@ class CsvFile(TableFile):
     # -- reading -----------------------------------------------------------------------------
 
     def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
+        yield from without(self._all_blocks(quarantine), row)
+
+    def _all_blocks(self, quarantine: Quarantine | None) -> Iterator[Block]:
         parser = _Parser(self, self._names(), self.contents(), quarantine)
         with open_input(self.path) as stream:
             for chunk, offset in _chunks(stream, self.path, CHUNK_BYTES):
                 begin = 0 if offset else self._begin(chunk)
-                for block in parser.blocks(chunk[begin:] if begin else chunk, offset + begin):
-                    length = len(block[0])
-                    if length > row:
-                        yield [column[row:] for column in block] if row else block
-                    row = max(row - length, 0)
+                yield from parser.blocks(chunk[begin:] if begin else chunk, offset + begin)
 
     def _begin(self, text: bytes) -> int:
         """Where the first line of numbers begins."""

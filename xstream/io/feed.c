@@ -108,8 +108,9 @@ static int32_t next_block(xs_feed_source *source)
     xs_feed *feed = source->feed;
     int32_t status = XS_OK;
     monitor_lock(&feed->monitor);
-    if (!feed->length && !feed->closed && source->op.plan->sources == 1)
-        monitor_wait(&feed->monitor, PATIENCE_NS); /* a plan with others looks at them meanwhile */
+    /* A plan with other sources looks at them meanwhile; what was let in is processed first. */
+    if (!feed->length && !feed->closed && source->op.plan->sources == 1 && !source->op.plan->admitted)
+        monitor_wait(&feed->monitor, PATIENCE_NS);
     if (feed->length) {
         source->block = feed->ring[feed->head];
         feed->head = (feed->head + 1) % feed->capacity;

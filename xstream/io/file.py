@@ -22,7 +22,7 @@ from xstream.io.sink import FileSink
 from xstream.sigseg import Timebase
 from xstream.sigseg._interop import holdable_dtype
 
-__all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file"]
+__all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file", "without"]
 
 LAYOUTS = ("fields", "streams", "interleaved", "rows")
 GAPS = ("error", "join", "fill")
@@ -174,8 +174,9 @@ class File(Operator):
     def _checked_blocks(self, interleaved: int, row: int) -> Iterator[Block]:
         """The blocks, with the policy for NaNs; operating system errors become one sentence."""
         quarantine = Quarantine(self.quarantine, self.budget) if self.quarantine else None
+        skipped = row if quarantine else 0  # rows that are left out have no number of their own
         try:
-            for block in self.blocks(row, quarantine):
+            for block in without(self.blocks(row - skipped, quarantine), skipped * interleaved):
                 if len(block[0]):
                     yield (
                         block if self.nan == "keep" else self._without_nan(block, row, interleaved)
@@ -236,6 +237,15 @@ class SampleFile(File):
         rows = max(BLOCK_BYTES // (dtype.itemsize * channels), 1)
         window = self.window if self.layout != "interleaved" else -(-self.window // channels)
         return max(rows // window, 1) * window if window <= 8 * rows else rows
+
+
+def without(blocks: Iterator[Block], samples: int) -> Iterator[Block]:
+    """Blocks without the first samples."""
+    for block in blocks:
+        length = len(block[0])
+        if length > samples:
+            yield [column[samples:] for column in block] if samples else block
+        samples = max(samples - length, 0)
 
 
 def _columns(contents: Contents) -> Iterator[tuple[str, np.dtype[Any]]]:

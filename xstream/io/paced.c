@@ -38,6 +38,8 @@ typedef struct {
 
 static int64_t clock_now(xs_paced *paced, int64_t due_ns)
 {
+    /* What was let in before is processed first, and only then is it time to wait. */
+    if (paced->op.plan->admitted) due_ns = 0;
     if (paced->pace.clock) return xs_io_clock(paced->pace.clock, due_ns);
     int64_t now = engine_now_ns(), early = due_ns - now;
     if (early <= 0 || paced->op.plan->sources > 1) return now;
