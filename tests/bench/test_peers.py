@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from xstream.bench import peers
+from xstream.bench.elementwise import Elementwise
 from xstream.bench.queries import Declared, Passchain, Silencefilter, Statfilter
 from xstream.bench.settings import Settings
 
@@ -48,6 +50,23 @@ def test_a_peer_with_other_samples_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(peers, "_ask", lambda *_: {"version": "1", "ways": [wrong]})
     with pytest.raises(AssertionError, match="its output differs from ours"):
         peers.measure_peers("passchain", Passchain(NOISE, 64), SETTINGS)
+
+
+def test_only_the_peers_that_were_asked_for_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "PEERS", [(name, "on_x.py", "/nowhere") for name in "abc"])
+    _, missing = peers.measure_peers("passchain", Passchain(NOISE, 64), SETTINGS, only="b")
+    assert missing == ["b is missing: there is no /nowhere"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [1, 10])
+def test_gnu_radio_multiplies_as_we_do(stages: int) -> None:
+    if subprocess.run(["/usr/bin/python3", "-c", "import gnuradio"], check=False).returncode:
+        pytest.skip("GNU Radio is not installed: make bench-peers")
+    declared = Elementwise(NOISE, 64, operators=stages)
+    found, missing = peers.measure_peers("elementwise", declared, SETTINGS, only=("GNU Radio",))
+    assert not missing
+    assert [name.split(", ")[1] for name in found] == [f"{stages} multiply_const_ff blocks"]
 
 
 @pytest.mark.slow

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xstream as xs
 from xstream.cli import main
+
+
+@xs.kernel
+def widened(window):  # type: ignore[no-untyped-def]
+    return window.astype(np.float64)
+
 
 SMALL = ("--trials", "2", "--samples", "4096", "--window", "256")
 
@@ -19,14 +26,14 @@ SMALL = ("--trials", "2", "--samples", "4096", "--window", "256")
 @pytest.fixture(autouse=True)
 def _short_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty windows around the first word instead of nine seconds."""
-    from xstream.bench import enginebench, pythonop, ratecontrol, recording, table1
+    from xstream.bench import elementwise, enginebench, pythonop, ratecontrol, recording, table1
 
     piece = recording.counting_aloud()[24_000 : 24_000 + 20 * 256]
 
     def read(path: Path | None) -> Any:
         return (piece, recording.RATE_HZ) if path is None else recording.read_recording(path)
 
-    for module in (enginebench, pythonop, ratecontrol, table1):
+    for module in (elementwise, enginebench, pythonop, ratecontrol, table1):
         monkeypatch.setattr(module, "read_recording", read)
 
 
@@ -50,6 +57,7 @@ COMMANDS = {
     "passchain": (*SMALL, "--operators", "3"),
     "statfilter": (*SMALL, "--megabytes", "0.1"),
     "silencefilter": SMALL,
+    "elementwise": (*SMALL, "--megabytes", "0.1"),
     "enginebench": (*SMALL, "--operators", "20"),
     "pythonop": SMALL,
     "ratecontrol": ("--trials", "1", "--seconds", "0.002", "--window", "256"),
@@ -105,6 +113,32 @@ def test_kinds_of_operators(
             monkeypatch, capsys, "statfilter", *SMALL, "--megabytes", "0", "--kind", kind
         )
         assert kind in found["results"][0]["name"]
+
+
+def test_elementwise_prints_the_ratios_to_bare_loops(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = bench_json(monkeypatch, capsys, "elementwise", *SMALL, "--megabytes", "0.1")
+    floors = {figure["name"]: figure["floor"] for figure in found["figures"]}
+    for place in ("in cache", "0.1 MB"):
+        assert floors[f"1 map, each=True, {place}, of one bare loop into a buffer"] == 0.8
+        assert floors[f"10 maps, each=True, {place}, of one bare loop into a buffer"] == 0.8
+    names = [result["name"] for result in found["results"]]
+    for form in ("xstream, kernel, np.float32", "xstream, each=True, np.float32", "bare loop"):
+        assert any(name.startswith(f"10 maps, {form}") for name in names)
+
+
+def test_samples_of_another_type_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xstream.bench.elementwise import Elementwise
+    from xstream.bench.queries import Engine
+
+    class Wider(Elementwise):
+        def build(self, query: xs.Query, repeat: int) -> xs.Stream:
+            return super().build(query, repeat).map(widened)
+
+    samples = np.ones(8, np.float32)
+    with pytest.raises(AssertionError, match="samples are float64, not float32"):
+        Wider(samples, 4, operators=1).checked_samples(Engine())
 
 
 def test_a_wav_file_as_input(

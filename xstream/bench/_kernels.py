@@ -31,6 +31,16 @@ def lower(window, beta):
     return mean(window) < beta
 
 
+@kernel
+def gain(window, factor):
+    return window * factor
+
+
+@kernel(each=True)
+def gain_each(x, factor):
+    return x * factor
+
+
 # -- one tuple per sample --------------------------------------------------------------------
 # Each filter collects its own window and emits its samples one by one, as conventional engines do
 # (section I of the paper).

@@ -91,6 +91,8 @@ class Declared:
         query = Query(type(self).__name__)
         out = self.build(query, 1).collect()
         found, wanted = joined(engine.run(query)[out]), self.reference()
+        if self.segments and found.dtype != wanted.dtype:
+            raise AssertionError(f"{query.name}: samples are {found.dtype}, not {wanted.dtype}")
         if not np.array_equal(found, wanted):
             raise AssertionError(
                 f"{query.name}: {len(found):,} samples came out that are not the {len(wanted):,} "

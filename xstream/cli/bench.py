@@ -75,6 +75,14 @@ Beta = Annotated[
     typer.Option(help="Keep windows whose mean is below this.", callback=within(-1e9, 1e9)),
 ]
 
+Megabytes = Annotated[
+    float,
+    typer.Option(
+        help="Also measure a recording of this size; 0 measures in cache only.",
+        callback=within(0, 512),
+    ),
+]
+
 
 @app.command()
 def passchain(
@@ -98,13 +106,7 @@ def passchain(
 def statfilter(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     kind: Kind = "library", trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
-    megabytes: Annotated[
-        float,
-        typer.Option(
-            help="Also measure a recording of this size; 0 measures in cache only.",
-            callback=within(0, 512),
-        ),
-    ] = 256.0,
+    megabytes: Megabytes = 256.0,
     alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
@@ -134,6 +136,23 @@ def silencefilter(
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
         samples=samples, alpha=alpha, beta=beta, input=input, peers=peers,
         clock=clock,
+    )  # fmt: skip
+
+
+@app.command()
+def elementwise(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
+    megabytes: Megabytes = 256.0, input: Input = None, peers: Peers = False,
+    clock: Clock = "wall", json: Json = False,
+) -> None:  # fmt: skip
+    """One map that multiplies by a constant, and ten in a row, against bare numba loops."""
+    from xstream.bench.elementwise import elementwise as run
+
+    _measure(
+        run, "elementwise", json,
+        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
+        samples=samples, megabytes=megabytes, input=input, peers=peers, clock=clock,
     )  # fmt: skip
 
 

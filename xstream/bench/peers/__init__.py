@@ -22,6 +22,8 @@ from xstream.bench.children import run_child
 from xstream.bench.trials import Result, Trial
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from xstream.bench.queries import Declared
@@ -48,7 +50,7 @@ def digest(samples: npt.NDArray[Any]) -> str:
 
 
 def measure_peers(
-    benchmark: str, declared: Declared, settings: Settings
+    benchmark: str, declared: Declared, settings: Settings, only: Sequence[str] = ()
 ) -> tuple[dict[str, Result], list[str]]:
     """Return results by peer and variant, and a sentence for each peer that has none."""
     found: dict[str, Result] = {}
@@ -62,9 +64,11 @@ def measure_peers(
             "operators": declared.operators, "alpha": declared.alpha, "beta": declared.beta,
             "seconds": settings.seconds, "trials": min(settings.trials, 5),
             "kernels": str(_HERE.parent / "_statistics.py"),
+            "factor": float(getattr(declared, "factor", 1.0)),
         }  # fmt: skip
-        settings.progress.begin(len(PEERS), "engine")
-        for number, (name, program, python) in enumerate(PEERS):
+        peers = [peer for peer in PEERS if not only or peer[0] in only]
+        settings.progress.begin(len(peers), "engine")
+        for number, (name, program, python) in enumerate(peers):
             settings.progress.update(number, note=name)
             answer = _ask(python, program, job, folder)
             if isinstance(answer, str):

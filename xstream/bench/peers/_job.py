@@ -25,6 +25,7 @@ class Job:
         self.operators: int = given["operators"]
         self.alpha: float = given["alpha"]
         self.beta: float = given["beta"]
+        self.factor: float = given["factor"]
         self.samples = np.load(given["recording"])
         self._seconds: float = given["seconds"]
         self._trials: int = given["trials"]

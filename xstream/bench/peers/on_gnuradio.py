@@ -1,4 +1,4 @@
-"""GNU Radio with the Python of the system: a chain of copy blocks, and filter blocks."""
+"""GNU Radio with the Python of the system: chains of its blocks, and filter blocks."""
 
 from __future__ import annotations
 
@@ -71,6 +71,11 @@ def main() -> None:
                 job, f"{job.operators} copy blocks, {name}", width,
                 lambda size=size: [blocks.copy(size) for _ in range(job.operators)],
             )  # fmt: skip
+    elif job.benchmark == "elementwise":
+        measure(
+            job, f"{job.operators} multiply_const_ff blocks", 1,
+            lambda: [blocks.multiply_const_ff(job.factor) for _ in range(job.operators)],
+        )  # fmt: skip
     else:
         for name, (louder, lower) in job.tests().items():
             measure(
