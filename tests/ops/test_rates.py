@@ -188,7 +188,7 @@ def test_zip_windows_must_come_in_order(fails_everywhere: Callable[..., str]) ->
 def test_what_cannot_be_related_is_refused() -> None:
     one, odd = xs.Timebase(rate_hz=1.0), xs.Timebase(rate_hz=0.7234567890123456e-7)
     far = xs.Timebase(rate_hz=44_100.123456789, start_time=12345.678901234)
-    with pytest.raises(xs.SchemaError, match="sync, port 'in': signals at .* more than 64 bits"):
+    with pytest.raises(xs.SchemaError, match=r"sync, port 'in': signals at .* more than 64 bits"):
         run_operator(Sync(), control_of([], odd), CutSignal(np.zeros(3), timebase=far))
     with pytest.raises(xs.SchemaError, match="sync, port 'in2': its samples come at index"):
         run_operator(

@@ -1,7 +1,7 @@
 """Signals at different rates, related by the times of their samples.
 
-A signal is (rate, time of index 0, index of its first sample, samples); rate and time are fractions,
-and every sample's own time decides.
+A signal is (rate, time of index 0, index of its first sample, samples); rate and time are
+fractions, and every sample's own time decides.
 """
 
 from __future__ import annotations
