@@ -34,6 +34,7 @@ HEADERS = (
     "xstream/engine/plan.h",
     "xstream/sched/run.h",
     "xstream/kernels/kernel.h",
+    "xstream/kernels/rolling.h",
     "xstream/ops/operators.h",
     "xstream/io/io.h",
 )

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from xstream.kernels._numba import array_at, grow, prefetch
     from xstream.kernels.compiled import compiled
     from xstream.kernels.kernel import Kernel, kernel
+    from xstream.kernels.rolling import Rolling
     from xstream.query import Query
     from xstream.run import KernelState, OperatorCost, OperatorStats, Run
     from xstream.sched import SCHEDULER_NAMES
@@ -77,6 +78,7 @@ _LAZY = {
     "memory_manager": "xstream.sigseg",
     "Kernel": "xstream.kernels.kernel",
     "kernel": "xstream.kernels.kernel",
+    "Rolling": "xstream.kernels.rolling",
     "array_at": "xstream.kernels._numba",
     "compiled": "xstream.kernels.compiled",
     "grow": "xstream.kernels._numba",
@@ -121,6 +123,7 @@ __all__ = [
     "Out",
     "Query",
     "QueryError",
+    "Rolling",
     "Run",
     "Scalar",
     "Schema",

@@ -76,7 +76,7 @@ def compile_kernel(
     values += [layout.argument(type_) for type_ in arguments]
     words = [values[source] for source in sources]
     states_at = layout.next
-    states = [layout.array(layout.take(2), state.dtype, readonly=False) for state in kernel.states]
+    states = [layout.state(state) for state in kernel.states]
     outputs_at = layout.next
     key = fingerprint(
         kernel.function, mode, [str(word.numba_type) for word in words],
@@ -258,6 +258,7 @@ class _Call:
             "from xstream.kernels._numba import emitter_maker",
             "from xstream.kernels._numba import guarded_call as _call",
             "from xstream.kernels._weak import as_weak as _weak",
+            "from xstream.kernels._rolling import rolling_maker",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
         if self.kernel.state_names:

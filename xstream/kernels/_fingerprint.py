@@ -29,9 +29,9 @@ _OPAQUE_ROOTS = {
 }  # fmt: skip
 #: What kernels use of xstream loads names when they are asked for, and has implementations that
 #: only numba sees: the contents of these files stand for it.
-_OPAQUE_MODULES = {"xstream", "xstream.kernels._numba"}
+_OPAQUE_MODULES = {"xstream", "xstream.kernels._numba", "xstream.kernels._rolling"}
 _OURS = (
-    "_numba.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py", "_each.py",
+    "_numba.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py", "_each.py", "_rolling.py",
     "_debug.py", "kernel.h",
 )  # fmt: skip
 

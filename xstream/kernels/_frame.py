@@ -6,7 +6,7 @@ The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an a
     inputs        a segment takes three (address, width, start), a scalar one; all fields of the
                   tuple are there, and the kernel gets those that its parameters name
     arguments     an array takes two (address, length), a complex number too, other numbers one
-    states        address and length each
+    states        address and length each; of a rolling segment the address alone
     outputs       one a field; those of segments are unused, the core keeps them
 """
 
@@ -18,12 +18,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xstream._native import lib
 from xstream.engine.schema import Field, FieldType, Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError
 from xstream.kernels._arguments import ArgumentType, argument_words
 from xstream.kernels.kernel import Kernel
+from xstream.kernels.rolling import Rolling
 from xstream.sigseg import Timebase
 
 _START_RULES = {"input": 0, "scaled": 1, "running": 2, "given": 3}
@@ -100,6 +102,19 @@ class Layout:
         if isinstance(type_, Segment):
             return self.array(self.take(3), type_.dtype, readonly=True)
         return self.scalar(self.take(1), type_.kind)
+
+    def state(self, state: NDArray[Any] | Rolling) -> Word:
+        """A state, in the two words that come next."""
+        at = self.take(2)
+        if not isinstance(state, Rolling):
+            return self.array(at, state.dtype, readonly=False)
+        from xstream.kernels._rolling import RollingType
+
+        described = repr(np.lib.format.dtype_to_descr(state.sample))
+        maker = self.constants.setdefault(
+            f"rolling_maker({described!r})", f"R{len(self.constants)}"
+        )
+        return Word(f"{maker}(w[{at}])", RollingType(described))
 
     def argument(self, type_: ArgumentType) -> Word:
         """An argument, in the words that come next."""

@@ -28,6 +28,7 @@ from xstream.kernels._arguments import (
 )
 from xstream.kernels._each import looped
 from xstream.kernels.kernel import Kernel
+from xstream.kernels.rolling import Rolling
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
 
@@ -102,10 +103,18 @@ class KernelApply(Operator):
         self._set_states(op, states)
         return op
 
-    def _set_states(self, op: Any, states: Iterable[NDArray[Any]]) -> None:
+    def _set_states(self, op: Any, states: Iterable[NDArray[Any] | Rolling | RollingImage]) -> None:
         for k, state in enumerate(states):
-            image = ffi.from_buffer(np.ascontiguousarray(state).view(np.uint8))
-            if lib.xs_kernel_state(op, k, len(state), state.itemsize, image):
+            if isinstance(state, Rolling):
+                state = RollingImage(0, np.empty(0, state.sample))
+            if isinstance(state, RollingImage):
+                image = _bytes_of(state.samples)
+                failed = lib.xs_kernel_rolling(
+                    op, k, state.start, len(state.samples), state.samples.itemsize, image
+                )
+            else:
+                failed = lib.xs_kernel_state(op, k, len(state), state.itemsize, _bytes_of(state))
+            if failed:
                 raise SegmentMemoryError(f"{self.label}: no memory is left for its state")
 
     def read_state(self, op: Any, inputs: Schema) -> dict[str, NDArray[Any]]:
@@ -113,6 +122,13 @@ class KernelApply(Operator):
         code = self.compiled(inputs)
         frame, found = lib.xs_kernel_frame(op), {}
         for k, (name, declared) in enumerate(_named_states(code.kernel)):
+            if isinstance(declared, Rolling):
+                samples = np.empty(lib.xs_rolling_width(op, k), declared.sample)
+                if len(samples):
+                    lib.xs_rolling_read(op, k, ffi.from_buffer(samples.view(np.uint8)))
+                found[name] = samples
+                found[_start_of(name)] = np.array([lib.xs_rolling_start(op, k)])
+                continue
             address, length = (frame[code.states_at + 2 * k + i] for i in range(2))
             memory = ffi.buffer(ffi.cast("char *", address), length * declared.itemsize)
             found[name] = np.frombuffer(memory, declared.dtype).copy()
@@ -120,19 +136,20 @@ class KernelApply(Operator):
 
     def write_state(self, op: Any, inputs: Schema, state: Mapping[str, NDArray[Any]]) -> None:
         """Put something else in place of what the kernel keeps between calls."""
-        declared = dict(_named_states(self.compiled(inputs).kernel))
+        named = dict(_named_states(self.compiled(inputs).kernel))
+        declared = kept_arrays(named)
         if set(state) != set(declared):
             raise KernelError(
                 f"{self.label} keeps {', '.join(declared) or 'no state'}, and is given "
                 f"{', '.join(state) or 'nothing'}"
             )
         for name, array in state.items():
-            if array.dtype != declared[name].dtype or array.ndim != 1:
+            if array.dtype != declared[name] or array.ndim != 1:
                 raise KernelError(
-                    f"{self.label}: state {name!r} is one row of {declared[name].dtype}, not "
+                    f"{self.label}: state {name!r} is one row of {declared[name]}, not "
                     f"{array.ndim} dimensions of {array.dtype}"
                 )
-        self._set_states(op, (state[name] for name in declared))
+        self._set_states(op, (_restored(name, kept, state) for name, kept in named.items()))
 
     def _fill_arguments(
         self, plan: NativePlan, op: Any, code: CompiledKernel, inputs: Schema
@@ -146,7 +163,43 @@ class KernelApply(Operator):
             at += argument_words(type_)
 
 
-def _named_states(kernel: Kernel) -> Iterator[tuple[str, NDArray[Any]]]:
+@dataclass(frozen=True, slots=True)
+class RollingImage:
+    """The contents of a rolling segment."""
+
+    start: int
+    samples: NDArray[Any]
+
+
+def _bytes_of(array: NDArray[Any]) -> Any:
+    return ffi.from_buffer(np.ascontiguousarray(array).view(np.uint8))
+
+
+def _start_of(name: str) -> str:
+    """Under which name the index of a rolling segment's first sample is read and written."""
+    return f"{name}.start"
+
+
+def kept_arrays(states: Mapping[str, NDArray[Any] | Rolling]) -> dict[str, np.dtype[Any]]:
+    """The arrays that states are read as and written from, by name, with their types."""
+    arrays: dict[str, np.dtype[Any]] = {}
+    for name, state in states.items():
+        if isinstance(state, Rolling):
+            arrays |= {name: state.sample, _start_of(name): np.dtype(np.int64)}
+        else:
+            arrays[name] = state.dtype
+    return arrays
+
+
+def _restored(
+    name: str, kept: NDArray[Any] | Rolling, state: Mapping[str, NDArray[Any]]
+) -> NDArray[Any] | RollingImage:
+    if not isinstance(kept, Rolling):
+        return state[name]
+    return RollingImage(int(state[_start_of(name)][0]), state[name])
+
+
+def _named_states(kernel: Kernel) -> Iterator[tuple[str, NDArray[Any] | Rolling]]:
     """The arrays that a kernel declares; one without a name is called `state`."""
     return zip(kernel.state_names or ("state",) * len(kernel.states), kernel.states, strict=True)
 

@@ -2,7 +2,7 @@
  * Nothing here knows numba; xstream/kernels/_adapter.py writes the other side of the frame. */
 #include <sys/mman.h>
 
-#include "../engine/engine.h"
+#include "internal.h"
 #include "kernel.h"
 
 enum {
@@ -38,12 +38,14 @@ typedef struct xs_kernel {
     int64_t start; /* of the first input segment */
     xs_output *output;
     xs_state *outgrown;
+    xs_rolling **rolling; /* by state; NULL for arrays, and where none is rolling */
 } xs_kernel;
 
 static xs_state *state_of(void *data) { return (xs_state *)data - 1; }
 
 static xs_state *kernel_state(const xs_kernel *kernel, int32_t k)
 {
+    if (kernel->rolling && kernel->rolling[k]) return NULL;
     void *data = (void *)kernel->frame[kernel->states_at + 2 * k];
     return data ? state_of(data) : NULL;
 }
@@ -270,7 +272,11 @@ static int32_t kernel_finish(xs_op *op)
 static void kernel_destroy(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    for (int32_t k = 0; k < kernel->states; k++) state_free(kernel_state(kernel, k));
+    for (int32_t k = 0; k < kernel->states; k++) {
+        state_free(kernel_state(kernel, k));
+        if (kernel->rolling) rolling_free(kernel->rolling[k]);
+    }
+    free(kernel->rolling);
     free_outgrown(kernel);
     for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
@@ -334,6 +340,19 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     frame[XS_FRAME_SEND] = (int64_t)frame_send;
     return &kernel->op;
 }
+
+bool kernel_keep_rolling(xs_op *op, int32_t k, xs_rolling *rolling)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    if (!kernel->rolling) kernel->rolling = calloc((size_t)kernel->states, sizeof *kernel->rolling);
+    if (!kernel->rolling) return false;
+    rolling_free(kernel->rolling[k]);
+    kernel->rolling[k] = rolling;
+    kernel->frame[kernel->states_at + 2 * k] = (int64_t)rolling;
+    return true;
+}
+
+xs_rolling *kernel_rolling(xs_op *op, int32_t k) { return ((xs_kernel *)op)->rolling[k]; }
 
 static _Thread_local int64_t noted[3];
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream.errors import KernelError
+from xstream.kernels.rolling import Rolling
 
 __all__ = ["Kernel", "kernel"]
 
@@ -39,7 +40,7 @@ class Kernel:
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self.out = out
-        self.states = _state_arrays(self.name, state)
+        self.states = _states(self.name, state)
         self.state_names = tuple(state) if isinstance(state, Mapping) else None
         self.parameters = _parameters(self.name, function)
         if bool(self.states) != ("state" in self.parameters):
@@ -49,6 +50,8 @@ class Kernel:
                 else "has no state= for its parameter"
             )
             raise KernelError(f"kernel {self.name!r} {what} 'state'")
+        if each and any(isinstance(kept, Rolling) for kept in self.states):
+            raise KernelError(f"kernel {self.name!r}: with each=True, state is arrays only")
         if each and (at_end or "out" in self.parameters):
             what = "at_end=True" if at_end else "a parameter 'out'"
             raise KernelError(
@@ -86,7 +89,7 @@ def _parameters(name: str, function: FunctionType) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in parameters)
 
 
-def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
+def _states(name: str, state: Any) -> tuple[npt.NDArray[Any] | Rolling, ...]:
     if state is None:
         return ()
     values = tuple(state.values()) if isinstance(state, Mapping) else (state,)
@@ -95,13 +98,18 @@ def _state_arrays(name: str, state: Any) -> tuple[npt.NDArray[Any], ...]:
             raise KernelError(f"kernel {name!r}: state {key!r} is not a name")
         if key.startswith("_"):
             raise KernelError(f"kernel {name!r}: state {key!r} begins with an underscore")
-    arrays = tuple(np.atleast_1d(np.array(value)) for value in values)
-    for array in arrays:
-        if array.ndim != 1 or array.dtype.hasobject:
-            raise KernelError(
-                f"kernel {name!r}: state is numbers or one-dimensional arrays of them"
-            )
-    return arrays
+    return tuple(
+        value if isinstance(value, Rolling) else _state_array(name, value) for value in values
+    )
+
+
+def _state_array(name: str, value: Any) -> npt.NDArray[Any]:
+    array = np.atleast_1d(np.array(value))
+    if array.ndim != 1 or array.dtype.hasobject:
+        raise KernelError(
+            f"kernel {name!r}: state is numbers, one-dimensional arrays of them, or xs.Rolling"
+        )
+    return array
 
 
 @overload

@@ -186,5 +186,6 @@ void walk_begin(xs_walk *walk, const xs_seg *seg, int64_t start, int64_t stop);
 /* The coming range, clipped; false at the end. */
 bool walk_next(xs_walk *walk, xs_piece *piece, int64_t *width);
 void spine_drop(xs_spine *spine);
+bool spine_trim(xs_seg *seg, int64_t start); /* in place; false where others see the list */
 int64_t spine_find_piece(const xs_seg *seg, int64_t number, xs_piece *piece);
 #endif

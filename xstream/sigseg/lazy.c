@@ -23,7 +23,8 @@ static void chunk_drop(xs_chunk *chunk)
 {
     if (!count_release(&chunk->refs)) return;
     int64_t used = atomic_load_explicit(&chunk->used, memory_order_relaxed);
-    for (int64_t i = 0; i < used; i++) block_drop(chunk->pieces[i].block);
+    for (int64_t i = 0; i < used; i++)
+        if (chunk->pieces[i].block) block_drop(chunk->pieces[i].block); /* NULL: see spine_trim */
     free(chunk);
 }
 
@@ -350,6 +351,40 @@ static xs_seg *subseg_lazily(xs_seg *seg, int64_t start, int64_t width)
         cut->tail = last + 1;
     }
     return cut;
+}
+
+/* Gives back the blocks of pieces that nobody can see any more. */
+static void pieces_release(xs_chunk *chunk, int64_t first, int64_t end)
+{
+    if (!count_is_one(&chunk->refs)) return;
+    for (int64_t i = first; i < end; i++) {
+        block_drop(chunk->pieces[i].block);
+        chunk->pieces[i].block = NULL;
+    }
+}
+
+bool spine_trim(xs_seg *seg, int64_t start)
+{
+    xs_spine *spine = seg->spine;
+    if (!count_is_one(&seg->refs) || !count_is_one(&spine->refs)) return false;
+    int64_t first_run, first, hidden = 0;
+    locate(seg, start, &first_run, &first);
+    for (int64_t i = 0; i < first_run; i++) {
+        xs_run run = seen(seg, i);
+        hidden += run.end - run.first;
+        chunk_drop(run.chunk);
+    }
+    xs_run run = seen(seg, first_run);
+    pieces_release(run.chunk, run.first, first);
+    spine->runs -= first_run;
+    memmove(spine->run, spine->run + first_run, (size_t)spine->runs * sizeof *spine->run);
+    spine->run[0].first = seg->head = first;
+    seg->pieces -= hidden + first - run.first;
+    seg->width -= start - seg->start;
+    seg->start = start;
+    xs_block *flat = atomic_exchange_explicit(&seg->flat, NULL, memory_order_acq_rel);
+    if (flat) block_drop(flat);
+    return true;
 }
 
 static xs_seg *share_lazily(xs_seg *seg) { return xs_seg_ref(seg); }

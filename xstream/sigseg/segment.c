@@ -100,6 +100,19 @@ xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width)
     return cut;
 }
 
+xs_seg *xs_seg_trim(xs_seg *seg, int64_t start)
+{
+    if (start <= seg->start) return seg;
+    bool whole = start >= seg_stop(seg);
+    if (!whole && seg->spine && spine_trim(seg, start)) {
+        count_add(&seg->manager->subsegs, 1);
+        return seg;
+    }
+    xs_seg *rest = xs_seg_subseg(seg, start, whole ? 0 : seg_stop(seg) - start);
+    xs_seg_drop(seg);
+    return rest;
+}
+
 xs_seg *seg_widened(xs_seg *seg, int64_t width)
 {
     xs_seg *wide = seg_of_block(seg->manager, seg->start, width, seg->itemsize,

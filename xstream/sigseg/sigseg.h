@@ -59,6 +59,9 @@ void xs_seg_drop(xs_seg *seg);
 
 xs_seg *xs_seg_append(xs_seg *a, xs_seg *b); /* needs a.stop == b.start, one kind, one itemsize */
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width); /* needs a range inside seg */
+/* The samples of `seg` from `start` on; takes over the count on `seg`. Where nobody else has one, the
+ * blocks in front are given back at once. */
+xs_seg *xs_seg_trim(xs_seg *seg, int64_t start);
 xs_seg *xs_seg_edit(xs_seg *seg); /* a private copy in one block, for xs_seg_own_data */
 /* Does nobody else have a count on the segment or on its one block? Its owner may then write. */
 int xs_seg_is_own(const xs_seg *seg);

@@ -1,0 +1,127 @@
+/* Rolling segments: the state of a kernel that remembers the last so many samples.
+ *
+ * The operator is the only owner, so it may write to what it keeps, and what it cuts off is freed at
+ * once. What appending and cutting cost is the memory manager's business, as everywhere else. */
+#include "internal.h"
+
+struct xs_rolling {
+    int64_t word[XS_ROLLING_WORDS];
+    xs_manager *manager; /* of the plan, which outlives its operators */
+    int64_t itemsize;
+    xs_seg *seg;   /* what is kept */
+    xs_seg *fresh; /* the room for new samples, until they are appended */
+};
+
+static void note_range(xs_rolling *rolling)
+{
+    rolling->word[XS_ROLLING_START] = rolling->seg->start;
+    rolling->word[XS_ROLLING_STOP] = seg_stop(rolling->seg);
+}
+
+static void forget_fresh(xs_rolling *rolling)
+{
+    if (rolling->fresh) xs_seg_drop(rolling->fresh);
+    rolling->fresh = NULL;
+}
+
+/* NULL when memory ran out. No room is needed for no samples, but NULL would say that. */
+static char *rolling_room(xs_rolling *rolling, int64_t width)
+{
+    forget_fresh(rolling);
+    int64_t start = rolling->word[XS_ROLLING_STOP];
+    if (!indices_fit(start, width)) return NULL;
+    rolling->fresh = xs_seg_new(rolling->manager, start, width, rolling->itemsize);
+    if (!rolling->fresh) return NULL;
+    char *data = xs_seg_own_data(rolling->fresh);
+    return data ? data : (char *)rolling;
+}
+
+/* Memory that only this operator has is given back to the last sample that is used. */
+static int64_t rolling_append(xs_rolling *rolling, int64_t width)
+{
+    xs_seg *fresh = rolling->fresh;
+    if (!fresh || width < 0 || width > fresh->width) return XS_FAILED;
+    fresh->width = width;
+    xs_seg *grown = xs_seg_append(rolling->seg, fresh);
+    forget_fresh(rolling);
+    if (!grown) return XS_FAILED;
+    xs_seg_drop(rolling->seg);
+    rolling->seg = grown;
+    note_range(rolling);
+    return XS_OK;
+}
+
+static int64_t rolling_cut(xs_rolling *rolling, int64_t start)
+{
+    if (start > rolling->word[XS_ROLLING_STOP]) start = rolling->word[XS_ROLLING_STOP];
+    xs_seg *rest = xs_seg_trim(rolling->seg, start);
+    if (!rest) {
+        rolling->seg = xs_seg_new(rolling->manager, start, 0, rolling->itemsize);
+        return XS_FAILED;
+    }
+    rolling->seg = rest;
+    note_range(rolling);
+    return XS_OK;
+}
+
+/* In place where the range lies in one piece; a range that does not makes everything one piece. */
+static char *rolling_at(xs_rolling *rolling, int64_t start, int64_t width)
+{
+    xs_seg *seg = rolling->seg;
+    if (!width) return (char *)rolling;
+    if (!seg->block) {
+        xs_walk walk;
+        xs_piece piece;
+        int64_t samples;
+        walk_begin(&walk, seg, start, start + width);
+        walk_next(&walk, &piece, &samples);
+        if (samples == width) return piece.data;
+        xs_seg *joined = xs_seg_edit(seg);
+        if (!joined) return NULL;
+        xs_seg_drop(seg);
+        rolling->seg = seg = joined;
+    }
+    return seg->block->data + seg->offset + (start - seg->start) * seg->itemsize;
+}
+
+void rolling_free(xs_rolling *rolling)
+{
+    if (!rolling) return;
+    forget_fresh(rolling);
+    if (rolling->seg) xs_seg_drop(rolling->seg);
+    free(rolling);
+}
+
+int32_t xs_kernel_rolling(xs_op *op, int32_t k, int64_t start, int64_t width, int64_t itemsize,
+                          const void *bytes)
+{
+    xs_manager *manager = op->plan->manager;
+    xs_rolling *rolling = calloc(1, sizeof *rolling);
+    xs_seg *seg = rolling && indices_fit(start, width) ? xs_seg_new(manager, start, width, itemsize)
+                                                       : NULL;
+    if (!seg) {
+        free(rolling);
+        return XS_FAILED;
+    }
+    if (width) memcpy(xs_seg_own_data(seg), bytes, (size_t)seg_bytes(seg));
+    *rolling = (xs_rolling){
+        .word = {[XS_ROLLING_ROOM] = (int64_t)rolling_room,
+                 [XS_ROLLING_APPEND] = (int64_t)rolling_append,
+                 [XS_ROLLING_CUT] = (int64_t)rolling_cut,
+                 [XS_ROLLING_AT] = (int64_t)rolling_at},
+        .manager = manager, .itemsize = itemsize, .seg = seg};
+    note_range(rolling);
+    if (kernel_keep_rolling(op, k, rolling)) return XS_OK;
+    rolling_free(rolling);
+    return XS_FAILED;
+}
+
+void xs_rolling_read(xs_op *op, int32_t k, void *out)
+{
+    xs_seg *seg = kernel_rolling(op, k)->seg;
+    xs_seg_read(seg, seg->start, seg->width, out);
+}
+
+int64_t xs_rolling_start(xs_op *op, int32_t k) { return kernel_rolling(op, k)->seg->start; }
+
+int64_t xs_rolling_width(xs_op *op, int32_t k) { return kernel_rolling(op, k)->seg->width; }
