@@ -102,7 +102,7 @@ def test_states_of_another_type_are_refused():
     with pytest.raises(xs.KernelError, match=r"state 'recent' is one row of .*, not 1 dimensions"):
         run_of([(1, 1, 1)], state={"remember": wrong})
     del state["recent.start"]
-    with pytest.raises(xs.KernelError, match="keeps recent, recent.start, calls, and is given"):
+    with pytest.raises(xs.KernelError, match=r"keeps recent, recent\.start, calls, and is given"):
         run_of([(1, 1, 1)], state={"remember": state})
 
 
