@@ -26,14 +26,22 @@ SMALL = ("--trials", "2", "--samples", "4096", "--window", "256")
 @pytest.fixture(autouse=True)
 def _short_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty windows around the first word instead of nine seconds."""
-    from xstream.bench import elementwise, enginebench, pythonop, ratecontrol, recording, table1
+    from xstream.bench import (
+        elementwise,
+        enginebench,
+        loading,
+        pythonop,
+        ratecontrol,
+        recording,
+        table1,
+    )
 
     piece = recording.counting_aloud()[24_000 : 24_000 + 20 * 256]
 
     def read(path: Path | None) -> Any:
         return (piece, recording.RATE_HZ) if path is None else recording.read_recording(path)
 
-    for module in (elementwise, enginebench, pythonop, ratecontrol, table1):
+    for module in (elementwise, enginebench, loading, pythonop, ratecontrol, table1):
         monkeypatch.setattr(module, "read_recording", read)
 
 
@@ -57,6 +65,7 @@ COMMANDS = {
     "passchain": (*SMALL, "--operators", "3"),
     "statfilter": (*SMALL, "--megabytes", "0.1"),
     "silencefilter": SMALL,
+    "loading": ("--trials", "2", "--window", "256"),
     "elementwise": (*SMALL, "--megabytes", "0.1"),
     "enginebench": (*SMALL, "--operators", "20"),
     "pythonop": SMALL,

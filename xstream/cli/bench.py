@@ -140,13 +140,27 @@ def silencefilter(
 
 
 @app.command()
+def loading(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    trials: Trials = 9, input: Input = None, clock: Clock = "wall", json: Json = False,
+) -> None:  # fmt: skip
+    """Measure reading the recording from a CSV file, compared with pyarrow (Table I)."""
+    from xstream.bench.loading import loading as run
+
+    _measure(
+        run, "loading", json,
+        scheduler=scheduler, memory=memory, window=window, trials=trials, input=input, clock=clock,
+    )  # fmt: skip
+
+
+@app.command()
 def elementwise(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
     megabytes: Megabytes = 256.0, input: Input = None, peers: Peers = False,
     clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
-    """One map that multiplies by a constant, and ten in a row, against bare numba loops."""
+    """Measure maps that multiply by a constant, one and ten in a row, and bare numba loops."""
     from xstream.bench.elementwise import elementwise as run
 
     _measure(
