@@ -32,7 +32,15 @@ PARTS = {
     "engine": ["tests/engine"],
     "operators": [
         f"tests/ops/test_{name}.py"
-        for name in ("harness", "rewindow", "ranges", "rates", "together", "memory_runs_out")
+        for name in (
+            "harness",
+            "rewindow",
+            "ranges",
+            "rates",
+            "together",
+            "aggregate",
+            "memory_runs_out",
+        )
     ],
 }
 #: Processes that start processes, and what compiles much and runs little of the core.

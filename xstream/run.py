@@ -21,7 +21,7 @@ from xstream.engine.native import NativePlan, describe_tuple, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, InputError, OperatorError, SegmentMemoryError
 from xstream.graph import Graph, Node, SinkRef
-from xstream.kernels.apply import KernelApply, raised_by
+from xstream.kernels.apply import KernelApply
 from xstream.ops.basic import Collect, Count
 from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_NS, PartThreads
@@ -86,6 +86,7 @@ class OperatorStats:
     `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples. A
     source whose tuples arrive at times of their own has two more: `lateness` is how long after
     their time tuples were let in, `latency` how long after it the sinks had all their results.
+    `dropped` counts what it let go: rows that came too late, tuples that were shed.
     """
 
     tuples: int
@@ -96,6 +97,7 @@ class OperatorStats:
     queue_peak_bytes: int
     lateness: Delays | None = None
     latency: Delays | None = None
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,8 +342,8 @@ class Run:
             schema = self.query.schema_of(edge)
             values = read_slots(failure.tuple, schema, self._plan.signals(schema))
             where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
-        if cause is None and isinstance(node.operator, KernelApply):
-            cause = raised_by(failure.stand_in)
+        if cause is None:
+            cause = node.operator.raised(failure.stand_in)
         if isinstance(cause, InputError):  # says itself what is wrong and where
             raise InputError(f"{where}: {cause}") from cause
         if cause is not None:
@@ -405,6 +407,7 @@ class Run:
         return OperatorStats(
             native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
             native.queue_peak_bytes, *self._delays(self._ops[node.id]),
+            native.dropped,
         )  # fmt: skip
 
     def _delays(self, op: Any) -> tuple[Delays | None, Delays | None]:

@@ -1,6 +1,6 @@
 """Signals at different rates, related by the times of their samples.
 
-A signal is (rate, time of index 0, index of its first sample, samples); rate and time are
+A signal is (rate, time of index 0, index of its first sample, samples). Rates and times are
 fractions, and every sample's own time decides.
 """
 

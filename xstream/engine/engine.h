@@ -72,6 +72,7 @@ struct xs_op {
     int64_t busy_ns;   /* in the tuples that were timed, weighted by how many each stands for */
 
     int64_t timed_tuples; /* weighted as well */
+    int64_t dropped;      /* tuples or rows that it let go: too late, or too many */
     const xs_op_table *table;
     int32_t id, ins, outs;
     bool ended;        /* a source without more tuples */

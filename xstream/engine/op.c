@@ -226,13 +226,14 @@ int64_t op_busy_ns(const xs_op *op)
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
 {
     *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted,
-                         .busy_ns = op_busy_ns(op)};
+                         .busy_ns = op_busy_ns(op), .dropped = op->dropped};
     for (int32_t part = 0; op->clone && part < op->clones; part++) {
         const xs_op *clone = op->clone[part];
         if (!clone) continue;
         out->tuples += clone->tuples;
         out->samples += clone->samples;
         out->emitted += clone->emitted;
+        out->dropped += clone->dropped;
         out->busy_ns += op_busy_ns(clone);
     }
     for (int32_t i = 0; i < op->ins; i++)

@@ -28,7 +28,7 @@ typedef struct {
 } xs_shape;
 
 typedef struct {
-    int64_t tuples, samples, busy_ns, emitted;
+    int64_t tuples, samples, busy_ns, emitted, dropped;
     int64_t queue_peak, queue_peak_bytes;
 } xs_op_stats;
 

@@ -60,6 +60,10 @@ class Operator:
         """Add the operator to a plan of the core and return its handle."""
         raise NotImplementedError
 
+    def raised(self, op: Any) -> BaseException | None:
+        """What a function of the user's raised inside the operator, if that is why it failed."""
+        return None
+
 
 def one_segment(operator: Operator, schema: Schema, port: int = 0) -> Segment:
     """The segment type of a stream of segments, or a SchemaError that names the port."""

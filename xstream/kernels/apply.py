@@ -103,6 +103,9 @@ class KernelApply(Operator):
         self._set_states(op, states)
         return op
 
+    def raised(self, op: Any) -> BaseException | None:
+        return raised_by(op)
+
     def _set_states(self, op: Any, states: Iterable[NDArray[Any] | Rolling | RollingImage]) -> None:
         for k, state in enumerate(states):
             if isinstance(state, Rolling):

@@ -365,6 +365,20 @@ void xs_note_index(int64_t index, int64_t axis, int64_t size)
 
 const int64_t *xs_noted_index(void) { return noted; }
 
+int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t *result)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    int64_t *input = kernel->frame + XS_FRAME_INPUTS;
+    input[0] = (int64_t)samples;
+    input[1] = width;
+    input[2] = 0;
+    kernel->call(kernel->frame);
+    if (kernel->outgrown) free_outgrown(kernel);
+    if (kernel->frame[XS_FRAME_RAISED]) return XS_FAILED;
+    *result = kernel->frame[kernel->outputs_at];
+    return XS_OK;
+}
+
 void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
 
 void xs_kernel_uses(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->used = fields; }

@@ -29,6 +29,9 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
 /* Only these fields of the input, by bit, are put into the frame; at first all are. */
 void xs_kernel_uses(xs_op *op, uint64_t fields);
+/* Calls a kernel of one array that returns one number, outside of any plan's order: `samples` values
+ * of eight bytes. The status is XS_FAILED where it raised. */
+int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t *result);
 /* The kernel is called once more when its streams have ended. */
 void xs_kernel_at_end(xs_op *op);
 /* Debug mode: a kernel notes an index that is out of bounds before it raises; numba's errors carry

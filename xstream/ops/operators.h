@@ -43,6 +43,47 @@ xs_op *xs_op_align(xs_plan *plan, int32_t others, const xs_scale *scales);
 xs_op *xs_op_join(xs_plan *plan, int32_t left_key, int32_t right_key, int32_t unique);
 xs_op *xs_op_deinterleave(xs_plan *plan, int32_t channels);
 
+/* A field that an operator reads as a column, and the type of its samples (or of the number). */
+typedef enum {
+    XS_COLUMN_INT64, XS_COLUMN_FLOAT64, XS_COLUMN_BOOL, XS_COLUMN_INT8, XS_COLUMN_UINT8,
+    XS_COLUMN_INT16, XS_COLUMN_UINT16, XS_COLUMN_INT32, XS_COLUMN_UINT32, XS_COLUMN_FLOAT32
+} xs_column_type;
+typedef struct {
+    int32_t field, type;
+} xs_column;
+
+/* Values of groups of rows. Several in one pass: each is of a column, -1 for none. */
+typedef enum {
+    XS_COUNT, XS_SUM, XS_MEAN, XS_STD, XS_MIN, XS_MAX, XS_FIRST, XS_LAST, XS_DISTINCT, XS_APPLY
+} xs_aggregate_kind;
+typedef struct {
+    int32_t kind, column, real; /* real: of floats, else of integers */
+    xs_op *kernel;              /* XS_APPLY: called on the values of a group in a window */
+} xs_aggregate_value;
+
+/* What is aggregated. Windows consist of `per` panes and begin every `every` panes. Pane p starts at
+ * time `pane` of p, or with row p * pane_rows of its group. */
+typedef enum { XS_TIME_OF_SAMPLE = -2 } xs_time_column;
+typedef struct {
+    int32_t columns, keys, values;
+    const xs_column *column;
+    const int32_t *key_column;
+    const xs_aggregate_value *value;
+    int32_t windowed;   /* else the whole stream is one window */
+    int32_t time_column; /* or XS_TIME_OF_SAMPLE */
+    xs_scale pane;
+    int64_t pane_rows, per, every, lateness;
+    int32_t change;     /* report on every change, else when a window closes */
+    int32_t drop_late;  /* count rows that are too late and go on, else fail */
+    int32_t empty;      /* report windows without rows as well */
+} xs_aggregate;
+xs_op *xs_op_aggregate(xs_plan *plan, const xs_aggregate *how);
+/* Windows of so many rows of a group; samples number rows by their indices where `sampled`. */
+xs_op *xs_op_aggregate_rows(xs_plan *plan, const xs_aggregate *how, int32_t sampled);
+/* The kernel that raised an error in either operator, or NULL. */
+xs_op *xs_aggregate_raised(xs_op *op);
+xs_op *xs_aggregate_rows_raised(xs_op *op);
+
 /* Results of sinks. */
 int64_t xs_collected(xs_op *op);
 const xs_slot *xs_collected_tuple(xs_op *op, int64_t number);

@@ -10,7 +10,7 @@ from typing import SupportsFloat
 
 from xstream.errors import TimebaseError
 
-__all__ = ["Timebase"]
+__all__ = ["Timebase", "simplest_fraction"]
 
 _MAX_INDEX = 2**62
 
@@ -62,12 +62,12 @@ class Timebase:
         >>> Timebase(rate_hz=1000 / 3).exact_rate_hz
         Fraction(1000, 3)
         """
-        return None if self.rate_hz is None else _simplest(self.rate_hz)
+        return None if self.rate_hz is None else simplest_fraction(self.rate_hz)
 
     @property
     def exact_start_time(self) -> Fraction:
         """The start as a fraction of seconds: the simplest one that rounds to `start_time`."""
-        return _simplest(self.start_time)
+        return simplest_fraction(self.start_time)
 
     def scaled(self, ratio: Fraction | int) -> Timebase:
         """The timebase of a signal with `ratio` times as many samples in the same time.
@@ -127,7 +127,7 @@ class Timebase:
 
 
 @lru_cache(maxsize=256)
-def _simplest(value: float | Fraction) -> Fraction:
+def simplest_fraction(value: float | Fraction) -> Fraction:
     """The fraction with the smallest denominator that is stored as `value`.
 
     A rate such as 1000 / 3 is meant as that fraction and not as the nearest multiple of a power of

@@ -1,0 +1,73 @@
+/* A hash table of rows of 64-bit words: integer keys first, then values. Rows lie one behind another
+ * in the order in which their keys first came, so that a table is two flat arrays. */
+#ifndef XS_TABLE_H
+#define XS_TABLE_H
+#include "../engine/engine.h"
+
+typedef struct {
+    int32_t keys, words;      /* of a row; words counts the keys too */
+    int64_t *row;             /* count * words */
+    int64_t count, capacity;  /* rows */
+    uint64_t *slot;           /* open addressing: a row's number + 1 below its hash; 0 is free */
+    int64_t slots;            /* a power of two, at least twice the rows; or 0 */
+    uint32_t *direct;         /* a single small key: its row's number + 1, found without a hash */
+    int64_t directs;          /* keys from 0 to here */
+} xs_table;
+
+static inline void table_begin(xs_table *table, int32_t keys, int32_t values)
+{
+    *table = (xs_table){.keys = keys, .words = keys + values};
+}
+static inline int64_t *table_at(const xs_table *table, int64_t number)
+{
+    return table->row + number * table->words;
+}
+static inline uint32_t table_hash(const xs_table *table, const int64_t *key)
+{
+    uint64_t hash = 0x9E3779B97F4A7C15ull;
+    for (int32_t i = 0; i < table->keys; i++) {
+        hash ^= (uint64_t)key[i];
+        hash *= 0xFF51AFD7ED558CCDull;
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)(hash ^ hash >> 29);
+}
+
+static inline bool table_equal(const xs_table *table, const int64_t *a, const int64_t *b)
+{
+    for (int32_t i = 0; i < table->keys; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+/* The slot of the row with such keys, or the free one where it would be. */
+static inline int64_t table_slot(const xs_table *table, const int64_t *key, uint32_t hash)
+{
+    int64_t mask = table->slots - 1, at = hash & mask;
+    for (;; at = (at + 1) & mask) {
+        uint64_t slot = table->slot[at];
+        if (!slot) return at;
+        if (slot >> 32 == hash && table_equal(table, table_at(table, (uint32_t)slot - 1), key)) return at;
+    }
+}
+
+/* The number of the row with such keys, or -1. */
+int64_t table_find(const xs_table *table, const int64_t *key);
+/* The same, and where there is none a new row at the end (its number is the count before), whose
+ * values are not set. -1: no memory. */
+int64_t table_add_new(xs_table *table, const int64_t *key);
+static inline int64_t table_add(xs_table *table, const int64_t *key)
+{
+    if (table->keys == 1 && (uint64_t)*key < (uint64_t)table->directs && table->direct[*key])
+        return (int64_t)table->direct[*key] - 1;
+    if (likely(table->slots)) {
+        uint64_t slot = table->slot[table_slot(table, key, table_hash(table, key))];
+        if (likely(slot)) return (int64_t)(uint32_t)slot - 1;
+    }
+    return table_add_new(table, key);
+}
+/* Takes a row out; the last one moves to its place. */
+void table_remove(xs_table *table, int64_t number);
+void table_clear(xs_table *table); /* keeps its memory */
+void table_free(xs_table *table);
+#endif
