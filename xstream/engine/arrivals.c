@@ -41,10 +41,10 @@ bool arrivals_measure(xs_op *op)
     return op->arrivals != NULL;
 }
 
-void arrivals_note(xs_op *op, int64_t arrived_ns)
+void arrivals_note(xs_op *op, int64_t late_ns)
 {
     xs_arrivals *arrivals = op->arrivals;
-    delays_add(&arrivals->lateness, engine_now_ns() - arrived_ns);
+    delays_add(&arrivals->lateness, late_ns);
     if (arrivals->length == arrivals->capacity) {
         int64_t capacity = arrivals->capacity ? 2 * arrivals->capacity : 64;
         int64_t *under_way = realloc(arrivals->under_way, (size_t)capacity * sizeof *under_way);
@@ -52,7 +52,7 @@ void arrivals_note(xs_op *op, int64_t arrived_ns)
         arrivals->under_way = under_way;
         arrivals->capacity = capacity;
     }
-    arrivals->under_way[arrivals->length++] = arrived_ns;
+    arrivals->under_way[arrivals->length++] = engine_now_ns() - late_ns;
 }
 
 void arrivals_settle(xs_plan *plan)

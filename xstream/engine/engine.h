@@ -199,8 +199,8 @@ static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 
 /* arrivals.c */
 bool arrivals_measure(xs_op *op); /* from now on; false without memory */
-/* A tuple that arrived at a time of engine_now_ns, or was due then, is about to be emitted. */
-void arrivals_note(xs_op *op, int64_t arrived_ns);
+/* A tuple that arrived, or was due, so long ago is about to be emitted. */
+void arrivals_note(xs_op *op, int64_t late_ns);
 /* Everything that was let in has been processed. */
 void arrivals_settle(xs_plan *plan);
 /* The same in two steps, for a plan in parts: the first takes what is under way, NULL where nothing is,

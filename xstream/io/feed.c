@@ -154,7 +154,7 @@ static int32_t take_samples(xs_feed_source *source, int64_t wanted)
 static void note_arrival(xs_feed_source *source)
 {
     if (source->block.arrived_ns && arrivals_measure(&source->op))
-        arrivals_note(&source->op, source->block.arrived_ns);
+        arrivals_note(&source->op, engine_now_ns() - source->block.arrived_ns);
 }
 
 static int32_t emit_window(xs_feed_source *source)

@@ -9,7 +9,8 @@
 int64_t xs_io_clock(int64_t token, int64_t due_ns);
 
 enum {
-    PATIENCE_NS = 5000000 /* between two looks at whether a plan was stopped */
+    PATIENCE_NS = 5000000, /* between two looks at whether a plan was stopped */
+    SHARED_PATIENCE_NS = 1000000, /* and at other sources */
 };
 
 typedef struct {
@@ -40,9 +41,15 @@ static int64_t clock_now(xs_paced *paced, int64_t due_ns)
 {
     /* What was let in before is processed first, and only then is it time to wait. */
     if (paced->op.plan->admitted) due_ns = 0;
-    if (paced->pace.clock) return xs_io_clock(paced->pace.clock, due_ns);
+    bool alone = paced->op.plan->sources == 1;
+    if (paced->pace.clock) {
+        int64_t now = alone || !due_ns ? 0 : xs_io_clock(paced->pace.clock, 0);
+        if (now < 0) return now;
+        if (!alone && due_ns > now + SHARED_PATIENCE_NS) due_ns = now + SHARED_PATIENCE_NS;
+        return xs_io_clock(paced->pace.clock, due_ns);
+    }
     int64_t now = engine_now_ns(), early = due_ns - now;
-    if (early <= 0 || paced->op.plan->sources > 1) return now;
+    if (early <= 0 || !alone) return now;
     if (early > PATIENCE_NS) early = PATIENCE_NS;
     nanosleep(&(struct timespec){.tv_nsec = early}, NULL);
     return engine_now_ns();
@@ -131,7 +138,7 @@ static int32_t paced_produce(xs_op *op)
     int64_t due_ns = latest_due(paced), now = clock_now(paced, due_ns);
     if (now < 0) return op_fail(op, "the clock failed");
     if (now < due_ns) return XS_WAIT;
-    arrivals_note(op, engine_now_ns() - (now - due_ns));
+    arrivals_note(op, now - due_ns);
     op->samples += paced->held_samples;
     for (int64_t i = 0; i < paced->length && !status; i++)
         status = emit(op, paced->held[i].port, paced->held[i].tuple);

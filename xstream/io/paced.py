@@ -183,7 +183,7 @@ def paced(
     >>> q = xs.Query()
     >>> out = q.source(xs.io.paced(recording, speed=2.0, clock=clock), name="mic").count()
     >>> run = q.run()
-    >>> run[out], clock(), run.stats["mic"].lateness.worst_ns
+    >>> run[out], round(clock(), 3), run.stats["mic"].lateness.worst_ns
     (8, 0.5, 0)
     """
     return PacedSource(source, speed, by, SystemClock() if clock is None else clock)
