@@ -22,6 +22,7 @@ OPTIONAL_PACKAGES = {
     "pandas": OptionalPackage("linearroad", "Linear Road's validator"),
     "plotly": OptionalPackage("report", "HTML pages"),
     "pyspark": OptionalPackage("linearroad", "Linear Road's generator and validator"),
+    "sigmf": OptionalPackage("sigmf", "SigMF recordings"),
     "soundfile": OptionalPackage("audio", "sound files"),
 }
 

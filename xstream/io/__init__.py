@@ -12,6 +12,7 @@ from xstream.io.npy import npy
 from xstream.io.paced import paced
 from xstream.io.parquet import parquet
 from xstream.io.raw import raw
+from xstream.io.sigmf import sigmf
 from xstream.io.wav import wav
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "parquet",
     "raw",
     "samples",
+    "sigmf",
     "wav",
 ]
