@@ -72,6 +72,15 @@ class _Checked:
         except self.error as error:
             raise OSError(str(error)) from error
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return bool(self.stream.closed)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
     def close(self) -> None:
         """Close it."""
         self.stream.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from xstream.engine.attachment import Outcome, Position
 from xstream.engine.native import NativePlan, checked
 from xstream.errors import InputError, SegmentMemoryError
 
-__all__ = ["READ_AHEAD_BLOCKS", "Block", "BlockReader", "Feed"]
+__all__ = ["READ_AHEAD_BLOCKS", "Block", "BlockReader", "Feed", "Pool"]
 
 #: One array for each column of a source, all of one length. A reader never writes to them again.
 Block = Sequence[npt.NDArray[Any]]
@@ -150,3 +151,40 @@ def _is_mapped(samples: npt.NDArray[Any]) -> bool:
     while isinstance(owner, np.ndarray):
         owner = owner.base
     return isinstance(owner, mmap.mmap)
+
+
+class Pool:
+    """Arrays for a reader to fill, used again once no segment looks into them any more.
+
+    Memory that is warm is written faster than memory that is fresh. A query that keeps its segments
+    keeps the arrays too, and gets new ones.
+
+    >>> pool = Pool((4, 2), np.dtype("f4"))
+    >>> first = pool.take()
+    >>> view = first[1:]
+    >>> del first
+    >>> second = pool.take()                    # the first is still looked into
+    >>> np.may_share_memory(view, second)
+    False
+    >>> del view, second
+    >>> len({id(pool.take()) for _ in range(10)})
+    1
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self._arrays: list[npt.NDArray[Any]] = []
+
+    def take(self) -> npt.NDArray[Any]:
+        """An array that nobody else looks into."""
+        for i in range(len(self._arrays)):
+            if sys.getrefcount(self._arrays[i]) == _ONLY_THE_POOL:
+                return self._arrays[i]
+        fresh: npt.NDArray[Any] = np.empty(self.shape, self.dtype)
+        self._arrays.append(fresh)
+        del self._arrays[: -READ_AHEAD_BLOCKS - 3]
+        return fresh
+
+
+#: The count of an array that is in the list and is being asked about.
+_ONLY_THE_POOL = 2

@@ -27,8 +27,9 @@ __all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file", "w
 LAYOUTS = ("fields", "streams", "interleaved", "rows")
 GAPS = ("error", "join", "fill")
 NANS = ("keep", "error", "zero")
-#: About how much a reader hands over at a time: it fits into the second-level cache.
-BLOCK_BYTES = 512 << 10
+#: About how much a reader hands over at a time: handing over costs little against it, and a few
+#: blocks stay in the caches.
+BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -232,9 +233,11 @@ class SampleFile(File):
             return (frames.reshape(-1),)
         return [np.ascontiguousarray(frames[:, i]) for i in range(frames.shape[1])]
 
-    def block_rows(self, dtype: np.dtype[Any], channels: int) -> int:
+    def block_rows(
+        self, dtype: np.dtype[Any], channels: int, block_bytes: int = BLOCK_BYTES
+    ) -> int:
         """Frames in a block: whole windows, so that none has to be joined of two."""
-        rows = max(BLOCK_BYTES // (dtype.itemsize * channels), 1)
+        rows = max(block_bytes // (dtype.itemsize * channels), 1)
         window = self.window if self.layout != "interleaved" else -(-self.window // channels)
         return max(rows // window, 1) * window if window <= 8 * rows else rows
 

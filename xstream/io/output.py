@@ -71,19 +71,25 @@ class OutputFile:
         flags = os.O_RDWR if committed is not None else os.O_RDWR | os.O_CREAT
         file = os.fdopen(os.open(self.part, flags, 0o666), "r+b")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            self._claim(file, committed or 0)
+        except BaseException:
             file.close()
-            raise InputError(f"another run is writing {self.path}") from None
-        length = os.fstat(file.fileno()).st_size
-        if committed is not None and length < committed:
-            file.close()
-            raise InputError(
-                f"{self.part} has {length:,} bytes, fewer than the {committed:,} of the position"
-            )
-        file.truncate(committed or 0)
-        file.seek(committed or 0)
+            raise
         return file
+
+    def _claim(self, file: IO[bytes], length: int) -> None:
+        """Lock the file and cut it to a length."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another run is writing {self.path}") from None
+        found = os.fstat(file.fileno()).st_size
+        if found < length:
+            raise InputError(
+                f"{self.part} has {found:,} bytes, fewer than the {length:,} of the position"
+            )
+        file.truncate(length)
+        file.seek(length)
 
     def sync(self) -> int:
         """Bring what was written to the disk; how many bytes the file has."""

@@ -14,13 +14,15 @@ import numpy.typing as npt
 from xstream.errors import GraphError, InputError, SchemaError
 from xstream.io.compression import compression_of, open_compressed, open_input
 from xstream.io.feed import READ_AHEAD_BLOCKS, Block
-from xstream.io.file import SampleFile, read_only_file
+from xstream.io.file import BLOCK_BYTES, SampleFile, read_only_file
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.quarantine import Quarantine
 from xstream.sigseg._interop import holdable_dtype
 
 __all__ = ["FrameWriter", "RawFile", "frames_of", "mapped_blocks", "raw", "same_dtype"]
 
+#: Blocks that are only pointed at may be larger than those that are copied.
+MAPPED_BLOCK_BYTES = 4 << 20
 #: Blocks of a mapped file that stay in memory behind the one that is read.
 _BEHIND = READ_AHEAD_BLOCKS + 2
 
@@ -117,7 +119,9 @@ def mapped_blocks(
 ) -> Iterator[Block]:
     """Blocks of a mapped file from a row on. Pages that were read long ago are given back."""
     row_bytes = frames.strides[0]
-    step = file.block_rows(frames.dtype, frames.shape[1])
+    one_column = file.layout == "interleaved" or frames.shape[1] == 1
+    size = MAPPED_BLOCK_BYTES if one_column else BLOCK_BYTES
+    step = file.block_rows(frames.dtype, frames.shape[1], size)
     one_range = frames.flags.c_contiguous
     if one_range:
         memory.madvise(mmap.MADV_SEQUENTIAL)

@@ -13,7 +13,7 @@ import numpy as np
 
 from xstream.console import require_package
 from xstream.errors import GraphError, InputError, SchemaError
-from xstream.io.feed import Block
+from xstream.io.feed import Block, Pool
 from xstream.io.file import SampleFile, read_only_file
 from xstream.io.output import Columns, OutputFile, Signals, TableWriter
 from xstream.io.quarantine import Quarantine
@@ -64,12 +64,14 @@ class WavFile(SampleFile):
             if row:
                 sound.seek(min(row, sound.frames))
             step = self.block_rows(np.dtype(self.dtype), sound.channels)
+            pool = Pool((step, sound.channels), np.dtype(self.dtype))
             while True:
-                frames = np.empty((step, sound.channels), self.dtype)
+                frames = pool.take()
                 read = sound.buffer_read_into(frames.data.cast("B"), self.dtype)
                 if read:
                     yield self.columns_of(frames[:read])
                 row += read
+                del frames  # the pool may have it back
                 if read < step:
                     break
         if row < declared:

@@ -1,0 +1,254 @@
+"""What is wrong with a file is said in one sentence; what stands before it has arrived."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+import xstream as xs
+from tests.io.files import read, write
+
+NOISE = np.random.default_rng(19).normal(size=50_000).astype(np.float32)
+MAKERS: dict[str, Callable[..., Any]] = {
+    "npy": xs.io.npy, "raw": xs.io.raw, "wav": xs.io.wav, "csv": xs.io.csv,
+    "parquet": xs.io.parquet, "arrow": xs.io.arrow, "arrows": xs.io.arrow,
+}  # fmt: skip
+
+
+def arrived(source: Any) -> tuple[list[Any], xs.XStreamError | None]:
+    """What reached a sink, and the error that ended the run."""
+    seen: list[Any] = []
+    q = xs.Query()
+    rows = source.layout == "rows"
+    try:
+        q.source(source).sink(
+            lambda *values: (
+                seen.append(values) if rows else seen.extend(np.asarray(values[0]).tolist())
+            )
+        )
+        q.run()
+    except xs.XStreamError as error:
+        return seen, error
+    return seen, None
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_files_that_are_missing_empty_folders_or_forbidden(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}"
+    with pytest.raises(xs.InputError, match=f"{path} does not exist"):
+        read(MAKERS[form](path))
+    path.mkdir()
+    with pytest.raises(xs.InputError, match=f"{path} is not a file"):
+        read(MAKERS[form](path))
+    path.rmdir()
+    path.write_bytes(b"")
+    with pytest.raises(xs.InputError, match=f"{path} is empty"):
+        read(MAKERS[form](path))
+    path.write_bytes(b"x")
+    path.chmod(0)
+    if not os.access(path, os.R_OK):  # root may read everything
+        with pytest.raises(xs.InputError, match=f"{path} cannot be read"):
+            read(MAKERS[form](path))
+
+
+@pytest.mark.parametrize("form", [form for form in MAKERS if form not in ("raw", "csv")])
+def test_files_of_another_format(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}"
+    path.write_bytes(b"This is a letter and not a recording.\n" * 50)
+    with pytest.raises(xs.InputError, match=f"{path} cannot be read as"):
+        read(MAKERS[form](path))
+
+
+@pytest.mark.parametrize("form", ["npy", "parquet", "arrow"])
+def test_truncated_files_that_are_noticed_at_once(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}"
+    write(MAKERS[form](path), NOISE, rate_hz=8000.0)
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(xs.InputError, match=f"{path} cannot be read as"):
+        read(MAKERS[form](path))
+
+
+@pytest.mark.parametrize(
+    ("form", "cut", "said"),
+    [
+        ("raw", 1002, r"byte 198996: the file ends 2 bytes into frame 49749, which has 4"),
+        ("wav", 1000, r"the file ends after 49,750 of 50,000 frames"),
+        ("arrows", 8, r"the stream has no end"),
+    ],
+)
+def test_what_stands_before_the_end_of_a_truncated_file_arrives(
+    form: str, cut: int, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"x.{form}"
+    write(MAKERS[form](path), NOISE, rate_hz=8000.0)
+    path.write_bytes(path.read_bytes()[:-cut])
+    seen, error = arrived(MAKERS[form](path, window=1))
+    assert isinstance(error, xs.InputError)
+    assert error.args[0].startswith(MAKERS[form].__name__)
+    with pytest.raises(xs.InputError, match=said):
+        raise error
+    wanted = NOISE if form == "arrows" else NOISE[: (len(NOISE) * 4 - cut) // 4]
+    assert seen == wanted.tolist()
+    aside = tmp_path / "aside.jsonl"
+    seen, error = arrived(MAKERS[form](path, window=1, on_error="quarantine", quarantine=aside))
+    assert error is None
+    assert seen == wanted.tolist()
+    assert len(aside.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
+@pytest.mark.parametrize("form", ["raw", "csv", "arrows"])
+def test_truncated_and_damaged_compressed_files(form: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}.{suffix}"
+    write(MAKERS[form](path), NOISE)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    seen, error = arrived(MAKERS[form](path, window=1))
+    assert isinstance(error, xs.InputError)
+    assert str(path) in str(error)
+    assert len(seen) < len(NOISE)
+    assert np.float32(seen).tolist() == NOISE[: len(seen)].tolist()
+    path.write_bytes(b"this is no archive at all")
+    with pytest.raises(xs.InputError, match=str(path)):
+        read(MAKERS[form](path))
+
+
+def test_a_bad_line_is_named_and_those_before_it_have_arrived(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    lines = ["a,b", *(f"{i},{i / 2}" for i in range(100_000))]
+    for bad, said in (
+        ("7,cat", r"line 70001: column 'b': 'cat' is not float64"),
+        ("7", r"line 70001: 1 fields instead of 2"),
+        ("7,8,9", r"line 70001: 3 fields instead of 2"),
+        ("7.5,1", r"line 70001: column 'a': '7.5' is not int64"),
+        (",1", r"line 70001: column 'a': '' is not int64"),
+    ):
+        path.write_text("\n".join([*lines[:70_000], bad, *lines[70_001:]]))
+        seen, error = arrived(xs.io.csv(path, dtype={"a": int}, layout="rows"))
+        with pytest.raises(xs.InputError, match=f"^csv: {path}: {said}$"):
+            raise error or AssertionError("no error")
+        assert seen == [(i, i / 2) for i in range(69_999)]
+
+
+def test_bad_lines_go_into_quarantine_within_a_budget(tmp_path: Path) -> None:
+    path, aside = tmp_path / "x.csv", tmp_path / "aside.jsonl"
+    numbers = [str(i) for i in range(5_000)]
+    for i in (0, 17, 18, 4_999):
+        numbers[i] = f"bad{i}"
+    path.write_text("value\n" + "\n".join(numbers) + "\n")
+    options: dict[str, Any] = {"on_error": "quarantine", "quarantine": aside}
+    seen, error = arrived(xs.io.csv(path, budget=4, layout="rows", **options))
+    assert error is None
+    assert seen == [(float(text),) for text in numbers if text.isdigit()]
+    entries = [json.loads(line) for line in aside.read_text().splitlines()]
+    assert [entry["line"] for entry in entries] == [2, 19, 20, 5001]
+    assert entries[1]["text"] == "bad17"
+    assert entries[1]["file"] == str(path)
+    seen, error = arrived(xs.io.csv(path, budget=4, **options))
+    assert len(seen) == 5_000  # samples keep their places
+    assert np.flatnonzero(np.isnan(seen)).tolist() == [0, 17, 18, 4_999]
+    seen, error = arrived(xs.io.csv(path, budget=3, layout="rows", **options))
+    with pytest.raises(xs.InputError, match=r"line 5001: .* one more than the 3 pieces"):
+        raise error or AssertionError("no error")
+
+
+def test_missing_values_in_columns_without_nan(tmp_path: Path) -> None:
+    path, aside = tmp_path / "x.parquet", tmp_path / "aside.jsonl"
+    table = pa.table({"n": pa.array([1, 2, None, 4]), "x": pa.array([0.5, None, 1.5, 2.0])})
+    pq.write_table(table, path)
+    with pytest.raises(xs.InputError, match=r"row 2: column 'n' has no value"):
+        read(xs.io.parquet(path))
+    source = xs.io.parquet(path, layout="rows", on_error="quarantine", quarantine=aside)
+    (rows,) = read(source)
+    assert [row[0] for row in rows] == [1, 2, 4]
+    assert np.isnan(rows[1][1])
+
+
+def test_nan_is_kept_refused_or_zero(tmp_path: Path) -> None:
+    samples = NOISE.copy()
+    samples[[1234, 40_000]] = np.nan
+    np.save(tmp_path / "x.npy", samples)
+    (kept,) = read(xs.io.npy(tmp_path / "x.npy", window=50_000))
+    assert np.isnan(np.asarray(kept[0])[1234])
+    (zero,) = read(xs.io.npy(tmp_path / "x.npy", window=50_000, nan="zero"))
+    np.testing.assert_array_equal(np.asarray(zero[0]), np.nan_to_num(samples))
+    with pytest.raises(xs.InputError, match="sample 1234 is not a number"):
+        read(xs.io.npy(tmp_path / "x.npy", nan="error"))
+
+
+def test_files_that_change_after_the_query_was_declared(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    soundfile.write(path, NOISE, 8000, subtype="FLOAT")
+    q = xs.Query()
+    q.source(xs.io.wav(path)).count()
+    soundfile.write(path, NOISE, 16_000, subtype="FLOAT")
+    with pytest.raises(xs.InputError, match=r"has changed since.*at 16000 Hz"):
+        q.run()
+
+
+def test_columns_that_are_unknown_or_no_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1.0], "name": ["x"]}), path)
+    with pytest.raises(xs.InputError, match=r"has no column 'b': it has 'a', 'name'"):
+        xs.Query().source(xs.io.parquet(path, columns=["b"]))
+    with pytest.raises(xs.InputError, match=r"column 'name' of .* is string, not numbers"):
+        xs.Query().source(xs.io.parquet(path))
+    assert read(xs.io.parquet(path, columns="a"))[0][0].width == 1
+
+
+def test_damaged_pages_of_a_parquet_file_are_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    write(xs.io.parquet(path, compression="none"), NOISE)
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(xs.InputError, match=r"x\.parquet cannot be read as Parquet: .*CRC"):
+        read(xs.io.parquet(path))
+
+
+def test_arrays_of_objects_are_never_unpickled(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> Any:
+            return (os.mkdir, (str(tmp_path / "sprung"),))
+
+    np.save(tmp_path / "x.npy", np.array([Trap()], dtype=object), allow_pickle=True)
+    with pytest.raises(xs.InputError, match="cannot be read as an array"):
+        read(xs.io.npy(tmp_path / "x.npy"))
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"window": 0}, "a window has 1 to"),
+        ({"layout": "columns"}, "layout is 'fields', 'streams'"),
+        ({"nan": "drop"}, "nan is 'keep', 'error', 'zero'"),
+        ({"gap": "skip"}, "gap is 'error', 'join', 'fill'"),
+        ({"on_error": "quarantine"}, "are given together"),
+        ({"quarantine": "x"}, "are given together"),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options: Any, said: str) -> None:
+    with pytest.raises(xs.GraphError, match=said):
+        xs.io.npy("x.npy", **options)
+
+
+def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "x.csv"
+    with pytest.raises(xs.InputError, match=f"{target} cannot be written: No such file"):
+        write(xs.io.csv(target), NOISE)
+    if Path("/dev/full").exists():
+        (tmp_path / "x.raw.part").symlink_to("/dev/full")
+        with pytest.raises(xs.InputError, match=r"x\.raw cannot be written"):
+            write(xs.io.raw(tmp_path / "x.raw"), NOISE)
+    with pytest.raises(xs.SchemaError, match="a sound file has a whole number of samples"):
+        write(xs.io.wav(tmp_path / "x.wav"), NOISE, rate_hz=0.5)
