@@ -9,15 +9,15 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.engine       what runs a plan: operators, queues, costs, the bridge to Python
     xstream.sched        four schedulers and rate control over a compiled plan
     xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
-    xstream.ops          the operator library, one operator a file
-    xstream.query        declares a graph; stream, run and drawing are beside it
+    xstream.ops          the operator library, one operator per file
+    xstream.query        declares a graph; also graph, stream, run, workers and drawing
     xstream.io           sources and sinks
-    xstream.testing      harness, list source, strategies: for tests of operators, ours and yours
+    xstream.testing      test harness: runs single operators, list source, strategies
     xstream.bench        the paper's benchmarks, and the same work on other engines
-    xstream.report       pages
+    xstream.report       HTML pages
     xstream.cli          the command line; `python -m xstream` is the same
 
-Names are loaded when they are first used, so that importing xstream costs next to nothing.
+Names are loaded when they are first used, so that `import xstream` is fast.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _LAZY = {
     "SCHEDULER_NAMES": "xstream.sched",
 }
 
-#: Rooms that are had as attributes.
+#: Rooms that are available as attributes.
 _ROOMS = ("io", "testing")
 
 __all__ = [

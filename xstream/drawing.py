@@ -1,4 +1,4 @@
-"""A query as a picture: Graphviz's language, with labels short enough to read."""
+"""A query as a picture in the language of Graphviz, with short labels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from xstream.graph import Graph
 
 __all__ = ["dot"]
 
-#: Characters in a line of a node's label.
+#: Characters per line in the label of a node.
 NODE_WIDTH = 18
-#: Characters of field names on an edge; further fields are counted only.
+#: Characters of the field names on an edge; further fields are only counted.
 EDGE_WIDTH = 32
 
 
 def dot(query: Graph) -> str:
-    """The graph; an edge names its fields, and its tooltip has the whole schema."""
+    """Return the graph; the label of an edge names its fields, its tooltip the whole schema."""
     lines = [
         f"digraph {_quoted(query.name)} {{",
         "  rankdir=TB; nodesep=0.35; ranksep=0.4;",
@@ -44,7 +44,7 @@ def dot(query: Graph) -> str:
 
 
 def _edge_label(carried: Schema) -> list[str]:
-    """The lines of an edge's label: a type, or the names of the first fields and their number."""
+    """Return the lines of an edge's label: a type, or the first fields and their number."""
     if len(carried) == 1:
         return textwrap.wrap(str(carried), EDGE_WIDTH)
     names = ", ".join(field.name for field in carried)
@@ -53,6 +53,6 @@ def _edge_label(carried: Schema) -> list[str]:
 
 
 def _quoted(*lines: str) -> str:
-    """A string in Graphviz's language, of one line or several."""
+    """Return a quoted string of one or several lines."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(escaped) + '"'

@@ -1,23 +1,23 @@
-"""Every error that xstream raises on purpose, in one tree.
+"""All errors that xstream raises.
 
     XStreamError
     ├── SigSegError
     │   ├── NotAdjacentError      (ValueError)   append across a gap or an overlap
-    │   ├── TimebaseError         (ValueError)   two signals with different rates or origins
+    │   ├── TimebaseError         (ValueError)   signals with different rates or origins
     │   ├── SegmentRangeError     (IndexError)   samples outside the segment
-    │   ├── DtypeError            (TypeError)    a dtype that cannot be held, mixed or expressed
+    │   ├── DtypeError            (TypeError)    a dtype that is not supported, or mixed
     │   ├── ManagerError          (ValueError)   an unknown manager, or two mixed in one operation
-    │   └── SegmentMemoryError    (MemoryError)  the memory asked for cannot be had
+    │   └── SegmentMemoryError    (MemoryError)  out of memory
     ├── QueryError
     │   ├── SchemaError           (TypeError)    a stream does not fit the port it is connected to
-    │   ├── GraphError            (ValueError)   a port left unconnected, a name used twice
-    │   └── KernelError           (TypeError)    a kernel that does not compile, or not as declared
-    ├── OperatorError             (RuntimeError) an operator failed on a tuple; names all three
-    ├── InputError                (ValueError)   data from outside that cannot be used
+    │   ├── GraphError            (ValueError)   an unconnected port, a duplicate name
+    │   └── KernelError           (TypeError)    a kernel does not compile as declared
+    ├── OperatorError             (RuntimeError) an operator failed on a tuple
+    ├── InputError                (ValueError)   input data that cannot be used
     └── MissingPackageError       (ImportError)  an optional package is not installed
 
-Each also derives from the built-in exception that a caller would expect, so that
-`except IndexError` catches a segment range as it does a list's.
+Each also derives from the built-in exception that a caller would expect: `except IndexError`
+catches a SegmentRangeError.
 """
 
 from __future__ import annotations
@@ -42,39 +42,39 @@ __all__ = [
 
 
 class XStreamError(Exception):
-    """The root of the tree: `except xs.XStreamError` catches everything below."""
+    """The base class of all errors of xstream."""
 
 
 class SigSegError(XStreamError):
-    """Something asked of a signal segment that it cannot do."""
+    """An invalid operation on a signal segment."""
 
 
 class NotAdjacentError(SigSegError, ValueError):
-    """Two segments were to be joined and the second does not start where the first stops."""
+    """Two segments cannot be joined: the second does not start where the first stops."""
 
 
 class TimebaseError(SigSegError, ValueError):
-    """Two segments were to be joined and they belong to different signals."""
+    """Two segments cannot be joined: they belong to different signals."""
 
 
 class SegmentRangeError(SigSegError, IndexError):
-    """Samples were asked for that lie outside the segment."""
+    """The requested samples are outside the segment."""
 
 
 class DtypeError(SigSegError, TypeError):
-    """A dtype that a segment cannot hold or mix, or that a receiver cannot express."""
+    """A dtype that segments or the receiver do not support, or segments of different dtypes."""
 
 
 class ManagerError(SigSegError, ValueError):
-    """An unknown memory manager, or two of them mixed in one operation."""
+    """An unknown memory manager, or segments of two managers in one operation."""
 
 
 class SegmentMemoryError(SigSegError, MemoryError):
-    """The memory for a segment could not be had."""
+    """There is not enough memory for a segment."""
 
 
 class QueryError(XStreamError):
-    """A query that cannot run as it is declared."""
+    """An error in the declaration of a query."""
 
 
 class SchemaError(QueryError, TypeError):
@@ -82,7 +82,7 @@ class SchemaError(QueryError, TypeError):
 
 
 class GraphError(QueryError, ValueError):
-    """The graph itself is wrong: a port left unconnected, a stream of another query."""
+    """An error in the graph: an unconnected port, a stream of another query."""
 
 
 class KernelError(QueryError, TypeError):
@@ -90,11 +90,11 @@ class KernelError(QueryError, TypeError):
 
 
 class OperatorError(XStreamError, RuntimeError):
-    """An operator failed while it worked on a tuple; the message names operator, port and tuple."""
+    """An operator failed on a tuple; the message names the operator, the port and the tuple."""
 
 
 class InputError(XStreamError, ValueError):
-    """Data from outside that cannot be used; the message says what is wrong and where."""
+    """Input data or an option that cannot be used; the message says what is wrong and where."""
 
 
 class MissingPackageError(XStreamError, ImportError):

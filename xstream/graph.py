@@ -1,7 +1,7 @@
-"""`Graph`: sources, operators and sinks as frozen data, and the edges between them.
+"""`Graph`: sources, operators and sinks as immutable data, and the edges between them.
 
-Declaring checks as it goes: every operator sees the schemas of its inputs at once, so most mistakes
-are found at the line that makes them. `validate` finds the rest before anything runs.
+Declarations are checked immediately: every operator knows the schemas of its inputs, so most errors
+are raised by the line that causes them. `validate` finds the rest before a run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operator in its place."""
+    """An operator of a graph, with its edges."""
 
     id: int
     name: str
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SinkRef:
-    """Where a result will be: `run[out]`."""
+    """The handle of a result: `run[out]`."""
 
     query: Graph
     node: int
@@ -58,7 +58,7 @@ class Port:
 
     @property
     def schema(self) -> Schema:
-        """What its tuples carry."""
+        """The schema of its tuples."""
         return self.query.nodes[self.node].outputs[self.port]
 
 
@@ -73,7 +73,7 @@ class Graph:
     def add_node(
         self, operator: Operator, inputs: tuple[Port, ...], name: str | None = None
     ) -> Node:
-        """Put an operator behind streams; sinks have no streams to return."""
+        """Add an operator that takes streams, and return its node."""
         check_operator(operator)
         for port, stream in enumerate(inputs):
             self._check_stream(stream, f"{operator.label}, port {operator.port_name(port)!r}")
@@ -83,7 +83,7 @@ class Graph:
         return self.append(operator, edges, outputs, name)
 
     def connect(self, feedback: Port, stream: Port) -> None:
-        """Close a cycle: what `stream` carries comes back as `feedback`."""
+        """Close a cycle: the tuples of `stream` are the tuples of `feedback`."""
         if not isinstance(feedback, Port) or feedback.query is not self:
             raise GraphError(f"{feedback!r} is not a feedback of this query")
         node = self.nodes[feedback.node]
@@ -91,7 +91,7 @@ class Graph:
             raise GraphError(f"{node.name} is not a feedback of this query")
         self._check_stream(stream, f"{node.name}, port 'in'")
         if node.inputs != (None,):
-            raise GraphError(f"{node.name}, port 'in': connected already")
+            raise GraphError(f"{node.name}, port 'in': already connected")
         if stream.schema.types != node.outputs[0].types:
             raise SchemaError(
                 f"{node.name}, port 'in': declared as {node.outputs[0]}, connected to "
@@ -101,7 +101,7 @@ class Graph:
 
     def _check_stream(self, stream: object, where: str) -> None:
         if not isinstance(stream, Port):
-            raise GraphError(f"{where}: a stream is wanted, not {stream!r}")
+            raise GraphError(f"{where}: expected a stream, not {stream!r}")
         if stream.query is not self:
             raise GraphError(f"{where}: a stream of another query")
 
@@ -109,8 +109,8 @@ class Graph:
         wanted = len(operator.ports)
         if len(inputs) < wanted or (len(inputs) > wanted and not operator.variadic):
             raise GraphError(
-                f"{operator.label} has {wanted} input ports ({', '.join(operator.ports)}) and "
-                f"gets {len(inputs)} streams"
+                f"{operator.label} has {wanted} input ports ({', '.join(operator.ports)}), not "
+                f"{len(inputs)}"
             )
 
     def append(
@@ -120,12 +120,12 @@ class Graph:
         outputs: tuple[Schema, ...],
         name: str | None,
     ) -> Node:
-        """Put an operator behind output ports, or behind nothing that is declared yet (None)."""
+        """Add an operator that takes output ports, or None for one that is declared later."""
         if name is not None and not isinstance(name, str):
-            raise GraphError(f"{operator.label}: a name is a string, not {name!r}")
+            raise GraphError(f"{operator.label}: a name must be a string, not {name!r}")
         unique = name or operator.label
         if name is not None and name in self._names:
-            raise GraphError(f"two operators are called {name!r}")
+            raise GraphError(f"two operators are named {name!r}")
         while unique in self._names:
             self._names[operator.label] += 1
             unique = f"{operator.label} {self._names[operator.label]}"
@@ -135,7 +135,7 @@ class Graph:
         return node
 
     def validate(self) -> None:
-        """Raise a GraphError for what would not run: no source, open ports, unused operators."""
+        """Raise a GraphError for a missing source, unconnected ports or unused operators."""
         if not any(not node.operator.ports for node in self.nodes):
             raise GraphError(f"{self.name} has no source")
         used = {edge.node for node in self.nodes for edge in node.inputs if edge is not None}
@@ -146,12 +146,12 @@ class Graph:
                     raise GraphError(f"{node.name}, port {where!r}: not connected")
             if node.outputs and node.id not in used:
                 raise GraphError(
-                    f"{node.name}, output: nothing takes its tuples; end it with a sink such as "
+                    f"{node.name}, output: its tuples are not used; add a sink such as "
                     ".collect() or .count()"
                 )
 
     def schema_of(self, edge: Edge) -> Schema:
-        """What an output port carries."""
+        """Return the schema of an output port."""
         return self.nodes[edge.node].outputs[edge.port]
 
     def __repr__(self) -> str:
@@ -159,8 +159,8 @@ class Graph:
 
 
 def check_operator(operator: object) -> None:
-    """A GraphError for what is no operator."""
+    """Raise a GraphError if the argument is not an operator."""
     if not isinstance(operator, Operator):
         raise GraphError(
-            f"an operator is wanted, such as xs.io.array(samples), not {reprlib.repr(operator)}"
+            f"expected an operator such as xs.io.array(samples), not {reprlib.repr(operator)}"
         )

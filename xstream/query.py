@@ -1,4 +1,4 @@
-"""`Query`: a graph that is declared stream by stream, drawn and run."""
+"""`Query`: declares a graph stream by stream, draws and runs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Node", "Query", "SinkRef"]
 
 
 class Query(Graph):
-    """A graph under declaration.
+    """A graph of operators that is declared, then run.
 
     >>> import numpy as np, xstream as xs
     >>> q = xs.Query()
@@ -34,7 +34,7 @@ class Query(Graph):
     # -- declaring ---------------------------------------------------------------------------
 
     def source(self, operator: Operator, name: str | None = None) -> Stream:
-        """A stream from a source, such as those in `xs.io`."""
+        """Add a source, such as those in `xs.io`, and return its stream."""
         streams = self.sources(operator, name)
         if len(streams) > 1:
             raise GraphError(
@@ -60,14 +60,14 @@ class Query(Graph):
         return self.add(operator, (), name)
 
     def feedback(self, like: SchemaLike, name: str | None = None) -> Stream:
-        """A stream whose origin is declared later, with `connect`: how a cycle is written."""
+        """Return a stream whose origin is declared later with `connect`, for cycles."""
         operator = Feedback(declared=schema(like))
         return self._streams(self.append(operator, (None,), operator.outputs(()), name))[0]
 
     def add(
         self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
     ) -> tuple[Stream, ...]:
-        """Put an operator behind streams and return its output streams."""
+        """Add an operator that takes streams, and return its output streams."""
         return self._streams(self.add_node(operator, inputs, name))
 
     def _streams(self, node: Node) -> tuple[Stream, ...]:
@@ -76,9 +76,9 @@ class Query(Graph):
     # -- showing and running -----------------------------------------------------------------
 
     def to_dot(self) -> str:
-        """The graph in Graphviz's language: `dot -Tsvg` draws it.
+        """Return the graph in the language of Graphviz; `dot -Tsvg` draws it.
 
-        An edge names its first fields; the whole schema is its tooltip.
+        The label of an edge names its first fields, its tooltip the whole schema.
         """
         return dot(self)
 
@@ -130,16 +130,18 @@ class Query(Graph):
 
 
 def _check_options(tuple_burst: object, progress: object, stop: object, state: object) -> None:
-    """A GraphError for options of a run that are of no use."""
+    """Raise a GraphError for invalid options of a run."""
     whole = isinstance(tuple_burst, int) and not isinstance(tuple_burst, bool)
     if tuple_burst is not None and not (whole and 1 <= tuple_burst <= MAX_SIZE):  # type: ignore[operator]
         raise GraphError(
-            f"tuple_burst is a positive number of tuples, at most {MAX_SIZE}, or None, not "
+            f"tuple_burst must be a number of tuples from 1 to {MAX_SIZE}, or None, not "
             f"{shortened(tuple_burst)}"
         )
     if not isinstance(progress, bool) and not callable(progress):
-        raise GraphError(f"progress is True, False or a function of the run, not {progress!r}")
+        raise GraphError(f"progress must be True, False or a function of the run, not {progress!r}")
     if stop is not None and not callable(getattr(stop, "is_set", None)):
-        raise GraphError(f"stop is a threading.Event, not {stop!r}")
+        raise GraphError(f"stop must be a threading.Event, not {stop!r}")
     if state is not None and not isinstance(state, Mapping):
-        raise GraphError(f"state is a dictionary by the names of operators, not {state!r}")
+        raise GraphError(
+            f"state must be a dictionary by streams or names of operators, not {state!r}"
+        )

@@ -1,9 +1,9 @@
-"""For tests of operators, ours and yours: run one alone, feed it from a list, draw signals.
+"""Tools for tests of operators: run one alone, feed it from a list, generate signals.
 
-run_operator    one operator alone, on lists of tuples
-list_source     a source that plays a list
-Collector       a sink that remembers
-ManualClock     time that only moves when told to
+run_operator    runs one operator alone, on lists of tuples
+list_source     a source that emits the tuples of a list
+Collector       a sink that keeps all tuples
+ManualClock     a clock whose time passes only when it is advanced
 signals, segments, streams    hypothesis strategies (pip install 'xstream[testing]')
 """
 
@@ -47,7 +47,7 @@ Items = Sequence[Any] | Callable[[MemoryManager], Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class ListSource(Operator):
-    """Plays tuples from a list, prepared before the run: nothing is made per tuple."""
+    """Emits tuples from a list; they are prepared before the run."""
 
     kind = "list"
     ports = ()
@@ -55,13 +55,13 @@ class ListSource(Operator):
     out: Schema = field(kw_only=True)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        """What it was declared to play."""
+        """Return the declared schema."""
         return (self.out,)
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        """Write the tuples as the core reads them."""
+        """Write the tuples in the format of the C core."""
         items = self.items(plan.manager) if callable(self.items) else self.items
         width = len(self.out)
         slots = ffi.new("xs_slot[]", max(len(items) * width, 1))
@@ -75,7 +75,9 @@ class ListSource(Operator):
     def _write(self, plan: NativePlan, slot: Any, type_: Scalar | Segment, value: Any) -> None:
         if isinstance(type_, Segment):
             if not isinstance(value, SigSeg) or value.dtype != type_.dtype:
-                raise SchemaError(f"{self.label}: declared as {self.out}, and plays {value!r}")
+                raise SchemaError(
+                    f"{self.label}: declared as {self.out}, and its tuples are {value!r}"
+                )
             segment = owned(value, plan.manager)
             plan.keep(segment)  # the core borrows it
             slot.seg = segment._handle
@@ -86,9 +88,9 @@ class ListSource(Operator):
 
 
 def list_source(items: Items, out: SchemaLike = None) -> ListSource:
-    """A source that plays a list of tuples; without `out`, the first item says what they are.
+    """Return a source that emits a list of tuples; `out` defaults to the type of the first item.
 
-    `items` may be a function of the run's memory manager, for segments that are to be built there.
+    `items` may be a function of the run's memory manager, for segments that it has to create.
 
     >>> import numpy as np, xstream as xs
     >>> q = xs.Query()
@@ -98,7 +100,7 @@ def list_source(items: Items, out: SchemaLike = None) -> ListSource:
     """
     if out is None:
         if callable(items) or not len(items):
-            raise SchemaError("a list without items does not say what it plays: declare out=")
+            raise SchemaError("an empty list has no type: declare out=")
         out = _schema_of(items[0])
     return ListSource(items, out=schema(out))
 
@@ -123,10 +125,10 @@ def run_operator(
     tuple_burst: int | None = 64,
     debug: bool | None = None,
 ) -> Any:
-    """Run one operator alone: a list of tuples for each input port, a list for each output port.
+    """Run one operator alone on a list of tuples per input port; return a list per output port.
 
-    With one output port that list itself is returned. An empty input must be a `list_source`, since
-    nothing else says what it would carry. The options are those of `Query.run`.
+    With one output port, its list is returned. An empty input must be a `list_source` that declares
+    its schema. The options are those of `Query.run`.
 
     >>> from xstream.ops.zip import Zip
     >>> run_operator(Zip(), [1, 2, 3], [0.5, 0.25])
@@ -151,7 +153,7 @@ def _source(items: ListSource | CutSignal | Sequence[Any]) -> ListSource:
 
 
 class Collector:
-    """A sink that remembers every tuple, and when it came if it is given a clock.
+    """A sink that keeps every tuple and, with a clock, the time of its arrival.
 
     >>> import numpy as np, xstream as xs
     >>> q, seen = xs.Query(), Collector()
@@ -167,14 +169,14 @@ class Collector:
         self.times: list[float] = []
 
     def __call__(self, *values: Any) -> None:
-        """Take a tuple."""
+        """Keep a tuple."""
         self.items.append(values[0] if len(values) == 1 else values)
         if self.clock is not None:
             self.times.append(self.clock())
 
 
 class ManualClock:
-    """Seconds that pass only when they are told to: for code that takes its clock as a parameter.
+    """A clock that passes only when it is advanced, for code that takes its clock as a parameter.
 
     >>> clock = ManualClock()
     >>> clock.sleep(1.5)
@@ -186,19 +188,19 @@ class ManualClock:
         self.now = now
 
     def __call__(self) -> float:
-        """What time it is, in seconds."""
+        """Return the time in seconds."""
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; it never goes back."""
+        """Advance the time."""
         if seconds < 0:
-            raise ValueError(f"time does not go back by {-seconds} s")
+            raise ValueError(f"a clock can be advanced by 0 s or more, not by {seconds} s")
         self.now += seconds
 
     sleep = advance
 
     def wait(self, seconds: float, stop: StopSignal) -> None:
-        """Let time pass at once, unless `stop` is set."""
+        """Advance the time immediately, unless `stop` is set."""
         if not stop.is_set():
             self.advance(seconds)
 
@@ -208,7 +210,7 @@ class ManualClock:
 
 @dataclass(frozen=True, eq=False)
 class CutSignal:
-    """A signal as a stream shows it: samples, where segments end, and where their pieces do.
+    """A signal cut into a stream: its samples, the ends of segments and of their pieces.
 
     >>> signal = CutSignal(np.arange(4), start=10, cuts=(1, 1), joints=(2,))
     >>> [(seg.start, seg.width, seg.pieces) for seg in signal.segments()]
@@ -222,7 +224,7 @@ class CutSignal:
     timebase: Timebase = field(default_factory=Timebase.index)
 
     def segments(self, memory: str | MemoryManager | None = None) -> list[SigSeg]:
-        """The stream, built under a memory manager."""
+        """Return the segments of the stream, created with a memory manager."""
         bounds = [0, *sorted(self.cuts), len(self.samples)]
         return [self._segment(low, high, memory) for low, high in pairwise(bounds)]
 
@@ -244,10 +246,10 @@ def signals(
     timebase: Timebase | None = None,
     start: int | None = None,
 ) -> st.SearchStrategy[CutSignal]:
-    """Signals cut into a stream anywhere: null segments, single samples, segments in pieces.
+    """Generate signals that are cut anywhere: null segments, single samples, segments in pieces.
 
-    One of the dtypes is drawn. Samples are whole numbers from -100 to 100 (or what of that the
-    dtype holds), so that sums of them are exact.
+    One of the dtypes is drawn. Samples are integers from -100 to 100 (within the range of the
+    dtype), so that their sums are exact.
     """
     require_package("hypothesis")
     from hypothesis import strategies as st
@@ -288,7 +290,7 @@ def segments(
     max_width: int = 200,
     memory: str | MemoryManager | None = None,
 ) -> st.SearchStrategy[SigSeg]:
-    """Single segments, in one piece or several."""
+    """Generate single segments, in one or several pieces."""
     whole = signals(dtypes, max_width).map(lambda signal: replace(signal, cuts=()))
     return whole.map(lambda signal: signal.segments(memory)[0])
 
@@ -298,5 +300,5 @@ def streams(
     max_width: int = 200,
     memory: str | MemoryManager | None = None,
 ) -> st.SearchStrategy[list[SigSeg]]:
-    """Lists of segments that follow one another without a gap."""
+    """Generate lists of adjacent segments."""
     return signals(dtypes, max_width).map(lambda signal: signal.segments(memory))

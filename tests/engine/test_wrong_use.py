@@ -87,20 +87,20 @@ DECLARED: dict[str, tuple[Use, str]] = {
     ),
     "map of a number": (lambda src: src.map(3), "map takes a kernel or a callable, not 3"),
     "sink of a number": (lambda src: src.sink(3), "sink requires a callable, not 3"),
-    "zip with a number": (lambda src: src.zip(3), "zip, port 'in1': a stream is wanted, not 3"),
-    "merge with a sink": (lambda src: src.merge(src.count()), "a stream is wanted, not <sink"),
-    "gate by a string": (lambda src: src.gate("a"), "gate, port 'control': a stream is wanted"),
+    "zip with a number": (lambda src: src.zip(3), "zip, port 'in1': expected a stream, not 3"),
+    "merge with a sink": (lambda src: src.merge(src.count()), "expected a stream, not <sink"),
+    "gate by a string": (lambda src: src.gate("a"), "gate, port 'control': expected a stream"),
     "gate of another query": (lambda src: src.gate(source()), "control': a stream of another"),
-    "then a number": (lambda src: src.then(3), "an operator is wanted, such as xs.io.array"),
+    "then a number": (lambda src: src.then(3), "expected an operator such as xs.io.array"),
     "source of an array": (
         lambda src: xs.Query().source(np.zeros(9)), "such as xs.io.array.*, not array",  # type: ignore[arg-type]
     ),
-    "source of a stream": (lambda src: xs.Query().source(src), "an operator is wanted"),
+    "source of a stream": (lambda src: xs.Query().source(src), "expected an operator"),
     "connected numbers": (lambda src: src.query.connect(3, src), "3 is not a feedback"),
     "connected to a number": (
-        lambda src: src.query.connect(src.query.feedback(int), 3), "a stream is wanted, not 3",
+        lambda src: src.query.connect(src.query.feedback(int), 3), "expected a stream, not 3",
     ),
-    "a number for a name": (lambda src: src.collect(name=3), "a name is a string, not 3"),
+    "a number for a name": (lambda src: src.collect(name=3), "a name must be a string, not 3"),
     "select by number": (lambda src: src.select(3), "the name of a field is a string, not 3"),
     "field names": (lambda src: src.map(len, out={1: int}), "the name of a field is a string"),
     "uint64": (lambda src: src.map(len, out=np.uint64), "uint64'>: the types are bool, int8, .*"),
@@ -111,7 +111,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
     "no dtype": (lambda src: xs.Out("abc"), "a segment cannot hold 'abc': not a numpy dtype"),
     "no timebase": (lambda src: xs.Segment("f4", 3), "a timebase is an xs.Timebase, not 3"),  # type: ignore[arg-type]
     "no ratio": (lambda src: xs.Out("f4", rate="abc"), "a rate is a positive ratio, not 'abc'"),  # type: ignore[arg-type]
-    "a rate of letters": (lambda src: xs.io.array([1.0], rate_hz="a"), "a rate must be a positive"),  # type: ignore[arg-type]
+    "a rate of letters": (lambda src: xs.io.array([1.0], rate_hz="a"), "rate_hz must be a positive"),  # type: ignore[arg-type]
     "an offered rate of letters": (
         lambda src: xs.io.array([1.0], offered_hz="a"), "offered_hz is a positive rate, not 'a'",  # type: ignore[arg-type]
     ),
@@ -121,7 +121,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
     "objects": (lambda src: source().query.source(
         xs.io.array(np.array([1, "a"], object))), "cannot hold dtype object"),
     "no iterable": (lambda src: iterable(3), "come from an iterable, or from a function .* from 3"),
-    "a limit of letters": (lambda src: xs.memory_manager(limit_bytes="a"), "limit_bytes is a"),  # type: ignore[arg-type]
+    "a limit of letters": (lambda src: xs.memory_manager(limit_bytes="a"), "limit_bytes must be an"),  # type: ignore[arg-type]
     "an unknown manager": (lambda src: xs.memory_manager([]), "there is no memory manager"),  # type: ignore[arg-type]
 }  # fmt: skip
 
@@ -140,14 +140,14 @@ def test_a_mistake_is_found_where_it_is_made(what: str) -> None:
         ({"scheduler": []}, "there is no scheduler"),
         ({"memory": "nonsense"}, "there is no memory manager 'nonsense'"),
         ({"memory": 3}, "there is no memory manager 3"),
-        ({"tuple_burst": 0}, "tuple_burst is a positive number of tuples"),
-        ({"tuple_burst": 1.5}, "tuple_burst is .*, not 1.5"),
-        ({"tuple_burst": True}, "tuple_burst is .*, not True"),
+        ({"tuple_burst": 0}, "tuple_burst must be a number of tuples"),
+        ({"tuple_burst": 1.5}, "tuple_burst must be .*, not 1.5"),
+        ({"tuple_burst": True}, "tuple_burst must be .*, not True"),
         ({"scheduler": "fifo-slice", "slice_us": "a"}, "a time slice is a positive number"),
         ({"scheduler": "fifo-slice", "slice_us": float("nan")}, "a time slice is .*, not nan"),
-        ({"progress": 3}, "progress is True, False or a function of the run, not 3"),
-        ({"stop": 3}, "stop is a threading.Event, not 3"),
-        ({"state": 3}, "state is a dictionary by the names of operators, not 3"),
+        ({"progress": 3}, "progress must be True, False or a function of the run, not 3"),
+        ({"stop": 3}, "stop must be a threading.Event, not 3"),
+        ({"state": 3}, "state must be a dictionary by streams or names of operators, not 3"),
     ],
 )
 def test_options_of_a_run(options: dict[str, Any], said: str) -> None:

@@ -75,6 +75,11 @@ def test_the_stress_fails_when_counts_are_not_atomic(folder: Path) -> None:
     assert any(run(program, "50000").returncode != 0 for _ in range(5))
 
 
+def test_a_list_that_would_be_larger_than_any_memory_is_refused(folder: Path) -> None:
+    result = run(compiled(folder, HERE / "limits.c", []))
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_thread_sanitizer_finds_nothing(folder: Path) -> None:
     if not sanitizer_works(folder, THREAD):
         pytest.skip("ThreadSanitizer does not run here; the stress above stands in for it")

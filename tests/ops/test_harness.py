@@ -45,7 +45,7 @@ def test_segments_of_the_runs_manager_are_borrowed_and_others_are_copied() -> No
 
 
 def test_a_list_says_what_it_plays_or_is_told() -> None:
-    with pytest.raises(xs.SchemaError, match="without items does not say what it plays"):
+    with pytest.raises(xs.SchemaError, match="an empty list has no type"):
         list_source([])
     with pytest.raises(xs.SchemaError, match="list: declared as segment of float64"):
         run_operator(Pass(), list_source([xs.SigSeg(np.zeros(2, np.int8))], xs.Segment("f8")))
@@ -63,7 +63,7 @@ def test_a_collector_takes_the_time_from_its_clock() -> None:
     q.run()
     assert seen.items == [(1, 0.5), (2, 0.25)]
     assert seen.times == [10.5, 11.0]
-    with pytest.raises(ValueError, match="time does not go back"):
+    with pytest.raises(ValueError, match="can be advanced by 0 s or more"):
         clock.advance(-1.0)
 
 

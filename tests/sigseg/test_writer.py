@@ -76,7 +76,7 @@ def test_an_exception_discards_what_was_written(manager: xs.MemoryManager) -> No
         raise RuntimeError("half way")
     with pytest.raises(xs.SigSegError, match=r"^this segment is not committed$"):
         _ = b.segment
-    with pytest.raises(xs.SigSegError, match=r"^this segment is committed or discarded already$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is already committed or discarded$"):
         b.commit()
 
 
@@ -89,7 +89,7 @@ def test_after_the_commit_nothing_more_is_written() -> None:
     assert writer.segment is seg
     with pytest.raises(xs.SigSegError, match="committed or discarded: its samples are final"):
         _ = writer.array
-    with pytest.raises(xs.SigSegError, match=r"^this segment is committed or discarded already$"):
+    with pytest.raises(xs.SigSegError, match=r"^this segment is already committed or discarded$"):
         writer.commit()
 
 

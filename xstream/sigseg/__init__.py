@@ -1,4 +1,4 @@
-"""Signal segments, their timebases and their memory managers. Knows nothing of queries."""
+"""Signal segments, their timebases and their memory managers; independent of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What segments share with numpy, Arrow and DLPack: dtypes each can express, zero-copy views."""
+"""Exchange with numpy, Arrow and DLPack: supported dtypes and zero-copy views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOLDABLE_KINDS = "biufc"
 
 
 def holdable_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """`dtype` in native byte order, or a DtypeError that names it."""
+    """Return `dtype` in native byte order; raise a DtypeError if a segment cannot hold it."""
     try:
         wanted = np.dtype(dtype)
     except TypeError:
@@ -43,20 +43,20 @@ def _check_leaf_types(dtype: np.dtype[Any], whole: np.dtype[Any]) -> None:
 
 
 def owned_memory(data: Any, nbytes: int, release: Callable[[Any], None], owner: Any) -> Any:
-    """A writable buffer over `data`; `release(owner)` runs when the last user of it has gone."""
+    """Return a writable buffer over `data`; `release(owner)` runs after its last use."""
     kept = ffi.gc(ffi.cast("char *", data), lambda _: release(owner))
     return ffi.buffer(kept, nbytes)
 
 
 def view_of(data: Any, width: int, dtype: np.dtype[Any], hold: Any) -> npt.NDArray[Any]:
-    """A read-only array over `width` samples at `data`; it gives up `hold` when it goes."""
+    """Return a read-only array over `width` samples at `data`, which releases `hold` when freed."""
     memory = owned_memory(data, width * dtype.itemsize, lib.xs_block_unhold, hold)
-    # np.ndarray(buffer=...) would look through the memoryview and could be made writable again.
+    # np.ndarray(buffer=...) would bypass the memoryview and could be made writable again.
     return np.frombuffer(memoryview(memory).toreadonly(), dtype)
 
 
 def arrow_type(dtype: np.dtype[Any]) -> Any:
-    """The Arrow type with the same bytes, or a DtypeError that names the dtype."""
+    """Return the Arrow type with the same bytes; raise a DtypeError if there is none."""
     import pyarrow as pa
 
     if dtype.kind not in "iuf":
@@ -65,20 +65,20 @@ def arrow_type(dtype: np.dtype[Any]) -> Any:
 
 
 def arrow_array(samples: npt.NDArray[Any], type_: Any) -> Any:
-    """`samples` as an Arrow array over the same memory."""
+    """Return an Arrow array over the memory of `samples`."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(type_, len(samples), [None, pa.py_buffer(samples)])
 
 
 def check_dlpack(dtype: np.dtype[Any]) -> None:
-    """Raise a DtypeError where DLPack has no such type."""
+    """Raise a DtypeError if DLPack has no such type."""
     if dtype.kind not in "biufc":
         raise DtypeError(f"DLPack cannot express dtype {dtype}")
 
 
 def same_samples(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
-    """Equal by value, a NaN equal to a NaN, so that a segment always equals itself."""
+    """Compare by value; NaN equals NaN, so that a segment always equals itself."""
     if a.dtype.names is not None:
         return all(same_samples(a[name], b[name]) for name in a.dtype.names)
     equal = a == b

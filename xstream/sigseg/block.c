@@ -1,10 +1,10 @@
-/* Managers, their counters, and the blocks they hand out. */
+/* Managers, their counters, and their blocks. */
 #include <sched.h>
 #include <sys/mman.h>
 
 #include "internal.h"
 
-enum { ALIGNMENT = 64 }; /* a cache line, and what Arrow and AVX-512 like */
+enum { ALIGNMENT = 64 }; /* a cache line; recommended for Arrow and AVX-512 */
 
 static const xs_kind_table *const tables[] = {
     [XS_COPY_ALWAYS] = &xs_copy_always,
@@ -53,24 +53,23 @@ void copied(xs_manager *manager, xs_reason why, int64_t bytes)
     count_add(&manager->bytes_copied[why], bytes);
 }
 
-/* Books `bytes` more; false, and nothing booked, where the limit would be passed. */
+/* Books `bytes` more; returns false and books nothing if that would exceed the limit. A request that
+ * is refused is never visible in live_bytes, where it would make other threads' requests fail. */
 static bool book_bytes(xs_manager *manager, int64_t bytes)
 {
-    int64_t live = count_add(&manager->live_bytes, bytes) + bytes;
-    if (live > manager->limit_bytes) {
-        count_add(&manager->live_bytes, -bytes);
-        return false;
-    }
-#ifdef XS_PLAIN_COUNTS
-    if (live > manager->peak_bytes) manager->peak_bytes = live;
-#else
-    int64_t peak = count_get(&manager->peak_bytes);
-    while (live > peak && !atomic_compare_exchange_weak_explicit(
-                              &manager->peak_bytes, &peak, live, memory_order_relaxed,
-                              memory_order_relaxed))
-        ;
-#endif
+    int64_t live = count_get(&manager->live_bytes);
+    do
+        if (bytes > manager->limit_bytes - live) return false;
+    while (!count_swap(&manager->live_bytes, &live, live + bytes));
     return true;
+}
+
+/* After an allocation: the peak counts memory that exists, not memory that was asked for. */
+static void note_peak(xs_manager *manager)
+{
+    int64_t live = count_get(&manager->live_bytes), peak = count_get(&manager->peak_bytes);
+    while (live > peak && !count_swap(&manager->peak_bytes, &peak, live))
+        ;
 }
 
 static char *aligned_after(void *memory, size_t header)
@@ -79,10 +78,10 @@ static char *aligned_after(void *memory, size_t header)
     return (char *)((at + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
 }
 
-/* Only refcount-realloc moves data away from its header; the others spare the second allocation. */
+/* Only refcount-realloc moves data, so only it needs a header apart from the data. */
 static bool data_apart(const xs_manager *manager) { return manager->kind == XS_REFCOUNT_REALLOC; }
 
-/* Fewer page faults where much memory is written for the first time. */
+/* Huge pages: fewer page faults when a large block is first written. */
 static void prefer_huge_pages(char *data, int64_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -105,6 +104,7 @@ xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity)
         count_add(&manager->live_bytes, -capacity);
         return NULL;
     }
+    note_peak(manager);
     prefer_huge_pages(data, capacity);
     *block = (xs_block){.manager = manager, .data = data, .capacity = capacity, .used = bytes};
     count_add(&block->refs, 1);
@@ -123,7 +123,8 @@ xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
         count_add(&manager->live_bytes, -booked);
         return NULL;
     }
-    /* No segment ends at `used`: nobody extends a block that is not ours. */
+    note_peak(manager);
+    /* No segment ends at `used`, so that foreign memory is never extended. */
     *block = (xs_block){.manager = manager, .data = (char *)data, .capacity = booked, .used = -1,
                         .release = release, .owner = owner};
     count_add(&block->refs, 1);
@@ -137,12 +138,13 @@ bool block_grow(xs_block *block, int64_t capacity)
     xs_manager *manager = block->manager;
     int64_t more = capacity - block->capacity;
     if (!book_bytes(manager, more)) return false;
-    volatile uintptr_t before = (uintptr_t)block->data; /* only ever compared */
+    volatile uintptr_t before = (uintptr_t)block->data; /* only compared */
     char *data = realloc(block->data, (size_t)capacity);
     if (!data) {
         count_add(&manager->live_bytes, -more);
         return false;
     }
+    note_peak(manager);
     count_add(&manager->reallocations, 1);
     if ((uintptr_t)data != before) count_add(&manager->moved_reallocations, 1);
     prefer_huge_pages(data, capacity);
@@ -168,7 +170,7 @@ char *block_pin(xs_block *block)
     if (!data_apart(block->manager)) return block->data;
     int64_t pins = atomic_load_explicit(&block->pins, memory_order_relaxed);
     for (;;) {
-        if (pins == MOVING) { /* for as long as one realloc and one memcpy take */
+        if (pins == MOVING) { /* lasts for one realloc and one memcpy */
             sched_yield();
             pins = atomic_load_explicit(&block->pins, memory_order_relaxed);
         } else if (atomic_compare_exchange_weak_explicit(&block->pins, &pins, pins + 1,

@@ -1,5 +1,5 @@
-/* copy-always and refcount-copy: the two managers that keep a segment in one block of its own size.
- * They differ only in what passing and cutting cost. */
+/* copy-always, refcount-copy and refcount-realloc, which keep every segment in one block. They
+ * differ in the cost of passing, cutting and appending. */
 #include "internal.h"
 
 static xs_seg *copy_range(xs_seg *seg, int64_t start, int64_t width, xs_reason why)
@@ -33,7 +33,7 @@ static xs_seg *subseg_by_count(xs_seg *seg, int64_t start, int64_t width)
     return seg_of_block(seg->manager, start, width, seg->itemsize, block, offset);
 }
 
-/* Copies the bytes of `b` behind those of `a`, in a's block; the caller made it MOVING. */
+/* Copies the bytes of `b` after those of `a`, into the block of `a`, which the caller made MOVING. */
 static bool extend_block(xs_block *block, int64_t end, const char *source, int64_t added)
 {
     int64_t needed = end + added;
@@ -45,16 +45,16 @@ static bool extend_block(xs_block *block, int64_t end, const char *source, int64
     return true;
 }
 
-/* The owner of a block's end extends it. A block that somebody looks into must stay where it is;
- * one whose end somebody else has extended cannot be extended again; and one that has to grow but
- * is mostly hidden in front of `a` would grow for ever. Those are copied, with room to grow. */
+/* The segment at the end of a block extends it in place. Three kinds of blocks are copied instead,
+ * with room to grow: a pinned block, which must not move; a block that another segment has extended;
+ * and a block that has to grow while most of it lies before `a`, because it would grow forever. */
 static xs_seg *append_by_realloc(xs_seg *a, xs_seg *b)
 {
     if (!a->width) return xs_seg_ref(b);
     if (!b->width) return xs_seg_ref(a);
     xs_block *block = a->block;
     int64_t end = a->offset + seg_bytes(a), added = seg_bytes(b), joined = seg_bytes(a) + added;
-    if (b->block == block && b->offset == end) /* `a` simply goes on in memory */
+    if (b->block == block && b->offset == end) /* `b` follows `a` in memory already */
         return seg_widened(a, a->width + b->width);
     enum { COPY, EXTENDED, NO_MEMORY } outcome = COPY;
     if (b->block != block) {

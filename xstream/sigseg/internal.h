@@ -1,4 +1,4 @@
-/* What the files of the core know of segments and nobody else does. */
+/* The private definitions of this room. */
 #ifndef XS_SIGSEG_INTERNAL_H
 #define XS_SIGSEG_INTERNAL_H
 #include <stdatomic.h>
@@ -9,12 +9,18 @@
 
 #include "sigseg.h"
 
-/* Counts are atomic. A build with XS_PLAIN_COUNTS makes them plain, to show that the thread stress
- * notices (tests/native/test_stress.py); nothing else defines it. */
+/* Counts are atomic. XS_PLAIN_COUNTS makes them plain, so that tests/native/test_stress.py can show
+ * that its stress test detects that; nothing else defines it. */
 #ifdef XS_PLAIN_COUNTS
 typedef int64_t xs_count;
 static inline int64_t count_add(xs_count *count, int64_t n) { int64_t old = *count; *count = old + n; return old; }
 static inline int64_t count_get(xs_count *count) { return *count; }
+static inline bool count_swap(xs_count *count, int64_t *before, int64_t after)
+{
+    (void)before;
+    *count = after;
+    return true;
+}
 #else
 typedef _Atomic int64_t xs_count;
 static inline int64_t count_add(xs_count *count, int64_t n)
@@ -25,9 +31,15 @@ static inline int64_t count_get(xs_count *count)
 {
     return atomic_load_explicit(count, memory_order_relaxed);
 }
+/* Sets the count if it is still *before; otherwise reads it into *before. */
+static inline bool count_swap(xs_count *count, int64_t *before, int64_t after)
+{
+    return atomic_compare_exchange_weak_explicit(count, before, after, memory_order_relaxed,
+                                                 memory_order_relaxed);
+}
 #endif
 
-/* A count of one is the asker's own: everything that former holders did is visible to it. */
+/* A count of one is the caller's own; all writes of former holders are visible to it. */
 static inline bool count_is_one(const xs_count *refs)
 {
 #ifdef XS_PLAIN_COUNTS
@@ -37,13 +49,13 @@ static inline bool count_is_one(const xs_count *refs)
 #endif
 }
 
-/* True for the one who gave up the last count: everything the others did is visible to it. */
+/* True if this released the last count; all writes of the other holders are visible then. */
 static inline bool count_release(xs_count *refs)
 {
 #ifdef XS_PLAIN_COUNTS
     return count_add(refs, -1) == 1;
 #else
-    /* Alone already: nobody else can take a count, so a plain look saves the locked subtraction. */
+    /* With a count of one, nobody else can take a count: no atomic subtraction is needed. */
     if (count_is_one(refs)) return true;
     return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 #endif
@@ -66,18 +78,18 @@ struct xs_manager {
     xs_count bytes_copied[XS_REASONS];
     bool profiled;
     xs_count timed_calls, timed_ticks;
-    int64_t began_ns, began_ticks, empty_ticks; /* when profiling did; what timing nothing takes */
+    int64_t began_ns, began_ticks, empty_ticks; /* start of profiling; cost of an empty measurement */
 };
 
-/* A buffer. Under refcount-realloc it may grow and move while nobody looks into it. */
+/* A buffer. With refcount-realloc it may grow and move while it is not pinned. */
 struct xs_block {
     xs_count refs;
-    _Atomic int64_t pins; /* how many look into it; MOVING while it moves */
+    _Atomic int64_t pins; /* number of readers; MOVING while it moves */
     xs_manager *manager;
     char *data;
     int64_t capacity; /* bytes */
-    int64_t used;     /* bytes that some segment shows; whoever ends here may extend */
-    void (*release)(void *owner); /* memory of somebody else, only ever read; NULL: the block's own */
+    int64_t used;     /* bytes in use; a segment that ends here may extend the block */
+    void (*release)(void *owner); /* set for foreign memory, which is only read; else NULL */
     void *owner;
 };
 #define MOVING (-1)
@@ -89,8 +101,8 @@ typedef struct {
     int64_t start;
 } xs_piece;
 
-/* Pieces in order of time. Slots below `used` are taken for good; whoever takes the next ones by
- * compare-and-swap owns them, and only segments made from that owner ever look at them. */
+/* Pieces in order of time. Slots below `used` are taken and never change. A segment takes the next
+ * slots by compare-and-swap, and only segments derived from it read them. */
 typedef struct {
     xs_count refs;
     _Atomic int64_t used;
@@ -98,7 +110,7 @@ typedef struct {
     xs_piece pieces[];
 } xs_chunk;
 
-/* Some pieces of a chunk, in a list of chunks whose capacities double: few, however many pieces. */
+/* Some pieces of a chunk. Capacities of chunks double, so a list has few runs. */
 typedef struct {
     xs_chunk *chunk;
     int64_t first, end;
@@ -120,13 +132,15 @@ struct xs_seg {
     /* or a list (refcount-lazy): the spine's runs, from `head` in the first to `tail` in the last */
     xs_spine *spine;
     int64_t head, tail, pieces;
-    _Atomic(xs_block *) flat; /* the contiguous copy, once somebody asked for it */
+    _Atomic(xs_block *) flat; /* the contiguous copy, made on demand */
 };
 
 extern const xs_kind_table xs_copy_always, xs_refcount_copy, xs_refcount_realloc, xs_refcount_lazy;
 
 /* Indices lie in [-INDEX_END, INDEX_END], so that sums of an index and a few sizes do not overflow. */
 #define INDEX_END ((int64_t)1 << 62)
+/* No segment has more bytes, so that sums of a few sizes in bytes do not overflow. */
+#define MOST_BYTES (INT64_MAX / 4)
 static inline bool indices_fit(int64_t start, int64_t width)
 {
     return width >= 0 && width <= INDEX_END && start >= -INDEX_END && start <= INDEX_END - width;
@@ -137,12 +151,12 @@ static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->it
 
 /* block.c */
 xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity);
-/* Over the memory of somebody else, which is released when the last segment of it has gone. */
+/* A block over foreign memory, which is released after its last segment. */
 xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
                         void (*release)(void *owner), void *owner);
 bool block_grow(xs_block *block, int64_t capacity); /* only while MOVING */
 void block_drop(xs_block *block);
-char *block_pin(xs_block *block); /* waits out a move */
+char *block_pin(xs_block *block); /* waits while the block moves */
 void block_unpin(xs_block *block);
 static inline xs_block *block_ref(xs_block *block)
 {
@@ -166,7 +180,7 @@ static inline void profile_end(xs_manager *manager, int64_t begun)
 }
 
 /* stream_copy.c */
-#define STREAMING_BYTES (8 << 20) /* more than a copy should push out of the caches */
+#define STREAMING_BYTES (8 << 20) /* larger copies bypass the caches */
 void copy_streaming(char *restrict to, const char *restrict from, size_t bytes);
 void copy_streaming_end(void); /* after the last piece */
 
@@ -174,16 +188,16 @@ void copy_streaming_end(void); /* after the last piece */
 xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
                      xs_block *block, int64_t offset); /* takes over the count on block */
 xs_seg *seg_widened(xs_seg *seg, int64_t width);  /* the same range or list, with another width */
-/* Both copied into one new block, with room to grow to `capacity` where that can be had. */
+/* Both copied into one new block, with room for `capacity` bytes if memory allows. */
 xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity);
 
 /* lazy.c */
 typedef struct {
     const xs_seg *seg;
-    int64_t run, position, next, stop; /* `next`: the sample that the coming range starts with */
+    int64_t run, position, next, stop; /* `next`: the first sample of the next range */
 } xs_walk;
 void walk_begin(xs_walk *walk, const xs_seg *seg, int64_t start, int64_t stop);
-/* The coming range, clipped; false at the end. */
+/* Returns the next range, clipped; false at the end. */
 bool walk_next(xs_walk *walk, xs_piece *piece, int64_t *width);
 void spine_drop(xs_spine *spine);
 bool spine_trim(xs_seg *seg, int64_t start); /* in place; false where others see the list */

@@ -1,22 +1,21 @@
 /* refcount-lazy: a segment is a list of counted ranges, and append splices (section III.B, Fig. 5).
  *
- * Lists must be values: `c = a + b` may not change what `a` shows, yet growing an accumulator must
- * cost the same at the millionth piece as at the first. So pieces lie in counted chunks that lists
- * share. A segment sees a chunk up to its own end; appending to the segment that ends where the
- * chunk ends takes the next free slots, claimed by compare-and-swap, and nobody who was there
- * before looks at them. Everybody else branches: a new chunk, and a new spine that shares the old
- * chunks.
+ * Lists are values: `c = a + b` must not change `a`, and appending to an accumulator must cost the
+ * same for the millionth piece as for the first. Pieces are therefore stored in reference-counted
+ * chunks that lists share. A segment reads a chunk up to its own end. Appending to the segment that
+ * ends where the chunk ends takes the next free slots by compare-and-swap; segments that existed
+ * before do not read them. Appending to any other segment branches: it makes a new chunk, and a new
+ * spine that shares the old chunks.
  *
- * Chunk capacities double, so a spine has O(log pieces) runs; finding a sample walks the runs and
- * bisects one. A new chunk is never larger than what the segment shows, so trimming the front of a
- * growing accumulator lets the early chunks go. Nothing is freed recursively: a spine frees chunks,
- * a chunk drops blocks, and that is all there is.
+ * Chunk capacities double, so a spine has O(log pieces) runs; a lookup walks the runs and bisects
+ * one. A new chunk is never larger than the segment, so trimming the front of a growing accumulator
+ * frees the early chunks. Freeing does not recurse: a spine frees chunks, and a chunk drops blocks.
  */
 #include "internal.h"
 
 enum {
-    CHUNK_MIN = 8, /* pieces; also the longest list that a subseg copies instead of sharing */
-    HIDDEN_MAX = 64, /* unseen pieces that a growing list may keep alive, beside twice its own */
+    CHUNK_MIN = 8, /* pieces; a subseg copies lists up to this length instead of sharing */
+    HIDDEN_MAX = 64, /* hidden pieces that a growing list may keep alive, besides twice its own */
 };
 
 static void chunk_drop(xs_chunk *chunk)
@@ -54,7 +53,7 @@ static xs_spine *spine_new(int64_t runs)
     return spine;
 }
 
-/* Run number i as this segment sees it. */
+/* Run number i, clipped to this segment. */
 static xs_run seen(const xs_seg *seg, int64_t i)
 {
     xs_run run = seg->spine->run[i];
@@ -79,7 +78,7 @@ static xs_seg *seg_of_spine(const xs_seg *like, int64_t start, int64_t width, xs
     return seg;
 }
 
-/* Finding: the run and the position of the last piece that starts at or before `index`. */
+/* Finds the run and the position of the last piece that starts at or before `index`. */
 static void locate(const xs_seg *seg, int64_t index, int64_t *run_out, int64_t *position_out)
 {
     int64_t r = seg->spine->runs - 1;
@@ -142,7 +141,7 @@ int64_t spine_find_piece(const xs_seg *seg, int64_t number, xs_piece *piece)
     return width;
 }
 
-/* Writes the pieces that `walk` has left, each with a count on its block. */
+/* Writes the remaining pieces of `walk`, each with a count on its block. */
 static void pieces_copy(xs_walk *walk, xs_piece *out)
 {
     xs_piece piece;
@@ -162,7 +161,7 @@ static void run_copy(const xs_run *run, xs_piece *out)
     }
 }
 
-/* Cut out of a list so much longer that it keeps alive much more than it shows. */
+/* Whether the segment is a cut of a list that keeps much more memory alive than it uses. */
 static bool mostly_hidden(const xs_seg *seg)
 {
     xs_chunk *last = seg->spine->run[seg->spine->runs - 1].chunk;
@@ -172,7 +171,7 @@ static bool mostly_hidden(const xs_seg *seg)
 
 static int64_t most_runs(int64_t pieces) { return 8 + 2 * (64 - __builtin_clzll((uint64_t)pieces)); }
 
-/* How many of `a`'s trailing runs a new chunk takes in, and how large it is then. */
+/* The number of trailing runs of `a` that a new chunk absorbs, and its capacity. */
 static int64_t plan_chunk(const xs_seg *a, int64_t added, bool full, int64_t *capacity, int64_t *taken)
 {
     int64_t runs = a->spine->runs;
@@ -186,7 +185,7 @@ static int64_t plan_chunk(const xs_seg *a, int64_t added, bool full, int64_t *ca
         xs_run run = seen(a, runs - 1);
         *taken += run.end - run.first;
         runs--;
-        /* Merging stops where the next run is at least twice the merged one. */
+        /* Merging stops when the next run is at least twice as long as the merged one. */
         too_many = runs > 0 && seen(a, runs - 1).end - seen(a, runs - 1).first < 2 * *taken;
     }
     if (*capacity < 2 * *taken) *capacity = 2 * *taken;
@@ -220,7 +219,7 @@ static xs_seg *append_in_new_chunk(xs_seg *a, xs_walk *walk, int64_t added, int6
     return seg_of_spine(a, a->start, stop - a->start, spine, a->pieces + added);
 }
 
-/* Takes the slots behind `a` in its last chunk; NULL where they are not free. */
+/* Takes the slots after `a` in its last chunk; NULL if they are not free. */
 static xs_seg *append_in_place(xs_seg *a, xs_walk *walk, int64_t added, int64_t stop, bool *full)
 {
     xs_chunk *chunk = a->spine->run[a->spine->runs - 1].chunk;
@@ -283,10 +282,10 @@ static xs_seg *append_lazily(xs_seg *a, xs_seg *b)
     ahead = walk;
     walk_next(&ahead, &first, &width);
     char *end = end_of(a, &last);
-    if (first.block == last && first.data == end) { /* `a` simply goes on in memory */
+    if (first.block == last && first.data == end) { /* `b` follows `a` in memory already */
         walk = ahead;
         if (--added == 0) return seg_widened(a, stop - a->start);
-        /* The widened last piece ends where the coming one starts: nothing to write for it. */
+        /* The last piece is widened: it already ends where the next one starts. */
     }
     if (!a->spine) return append_to_range(a, &walk, added, stop);
     bool full;
@@ -294,7 +293,7 @@ static xs_seg *append_lazily(xs_seg *a, xs_seg *b)
     return grown ? grown : append_in_new_chunk(a, &walk, added, stop, full);
 }
 
-/* Few pieces get a chunk of their own, so that a small cut does not keep a long list alive. */
+/* A short cut gets its own chunk, so that it does not keep a long list alive. */
 static xs_seg *subseg_copied(xs_seg *seg, int64_t start, int64_t width, int64_t pieces)
 {
     xs_walk walk;

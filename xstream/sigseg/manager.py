@@ -1,7 +1,7 @@
-"""The memory managers' Python face: choose one, count what it does.
+"""Memory managers: how to choose one, and their counters.
 
-The four differ in what passing, joining and cutting a segment costs (XStream, section III.B);
-what a segment shows is the same under all of them. `docs/memory-managers.md` compares them.
+The four differ in the cost of passing, joining and cutting a segment (XStream, section III.B); the
+samples of a segment are the same under all of them. `docs/memory-managers.md` compares them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _KINDS: dict[str, int] = {
     "refcount-realloc": lib.XS_REFCOUNT_REALLOC,
     "refcount-lazy": lib.XS_REFCOUNT_LAZY,
 }
-#: The names that `memory=` takes, simplest manager first.
+#: The values of `memory=`, simplest manager first.
 MANAGER_NAMES: tuple[str, ...] = tuple(_KINDS)
 DEFAULT_NAME = "refcount-lazy"
-#: Why bytes are copied, in the order in which the core counts them.
+#: Reasons for copies, in the order of the counters in C.
 REASONS = ("pass", "append", "subseg", "materialise", "edit")
 _UNLIMITED = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What a manager has done so far; read as attributes or as a mapping.
+    """The counters of a manager; read as attributes or as a mapping.
 
-    `live_*` and `peak_bytes` are about now, the rest are totals. `bytes_copied` is the sum of
-    `copied_for`, which says why: to pass, append, cut, materialise or edit.
+    `live_*` and `peak_bytes` describe the current state, the rest are totals. `bytes_copied` is the
+    sum of `copied_for`, which counts bytes by reason: pass, append, subseg, materialise or edit.
     """
 
     live_segments: int
@@ -71,14 +71,14 @@ class MemoryStats:
         return iter(self.keys())
 
     def keys(self) -> tuple[str, ...]:
-        """The counters' names, so that `dict(stats)` works."""
+        """Iterate over the names of the counters, so that `dict(stats)` works."""
         return tuple(field.name for field in fields(self))
 
 
 class MemoryManager:
-    """One memory manager with its own counters.
+    """A memory manager with its own counters.
 
-    Used as a context manager it is what new segments use inside:
+    Used as a context manager, it is the default of new segments in the block:
 
     >>> import numpy as np, xstream as xs
     >>> with xs.memory_manager("copy-always") as mm:
@@ -87,8 +87,8 @@ class MemoryManager:
     >>> mm.stats().live_blocks, mm.stats().bytes_copied
     (2, 4000)
 
-    Segments live as long as somebody holds them, beyond the `with` block and the manager.
-    `limit_bytes` bounds what its blocks may hold together.
+    Segments live as long as they are referenced, also after the `with` block and the manager.
+    `limit_bytes` limits the total size of its blocks.
     """
 
     __slots__ = ("_handle", "limit_bytes", "name")
@@ -99,18 +99,18 @@ class MemoryManager:
             raise ManagerError(f"there is no memory manager {name!r}: choose one of {known}")
         whole = isinstance(limit_bytes, SupportsIndex) and not isinstance(limit_bytes, bool)
         if limit_bytes is not None and not whole:
-            raise ManagerError(f"limit_bytes is a whole number of bytes, not {limit_bytes!r}")
+            raise ManagerError(f"limit_bytes must be an integer, not {limit_bytes!r}")
         if limit_bytes is not None and limit_bytes <= 0:
             raise ManagerError(f"limit_bytes must be positive, not {limit_bytes}")
         handle = lib.xs_manager_new(_KINDS[name], min(limit_bytes or _UNLIMITED, _UNLIMITED))
         if not handle:
-            raise SegmentMemoryError("no memory is left for a memory manager")
+            raise SegmentMemoryError("out of memory: a memory manager cannot be created")
         self.name = name
         self.limit_bytes = limit_bytes
         self._handle = ffi.gc(handle, lib.xs_manager_drop)
 
     def stats(self) -> MemoryStats:
-        """The counters as they stand."""
+        """Return the current counters."""
         counters = ffi.new("xs_counters *")
         lib.xs_manager_counters(self._handle, counters)
         copied = {why: counters.bytes_copied[i] for i, why in enumerate(REASONS)}
@@ -133,7 +133,7 @@ class MemoryManager:
         return f"<MemoryManager {self.name}, {live.live_bytes} bytes in {live.live_blocks} blocks>"
 
     def out_of_memory(self, what: str) -> SegmentMemoryError:
-        """The error for an allocation that failed."""
+        """Return the error for a failed allocation."""
         if self.limit_bytes is not None:
             return SegmentMemoryError(
                 f"{what} does not fit: {self.name} may hold {self.limit_bytes:,} bytes "
@@ -142,12 +142,12 @@ class MemoryManager:
         return SegmentMemoryError(f"{what} does not fit into memory")
 
 
-#: The managers of the `with` blocks around us, innermost last; each thread and task has its own.
+#: The managers of the surrounding `with` blocks, innermost last, per thread and task.
 _entered: ContextVar[tuple[MemoryManager, ...]] = ContextVar("xstream_memory_managers", default=())
 
 
 def memory_manager(name: str = DEFAULT_NAME, *, limit_bytes: int | None = None) -> MemoryManager:
-    """A fresh manager with counters of its own, for `with` or for `memory=`.
+    """Return a new manager with its own counters, for `with` or for `memory=`.
 
     >>> with memory_manager("refcount-realloc", limit_bytes=2**30) as mm:
     ...     mm.name
@@ -162,7 +162,7 @@ def _shared_manager(name: str) -> MemoryManager:
 
 
 def current_manager(memory: str | MemoryManager | None = None) -> MemoryManager:
-    """The manager that `memory=` means: given, named, that of the `with` block, or the default."""
+    """Resolve `memory=`: a manager, a name, or None for that of the `with` block or the default."""
     if isinstance(memory, MemoryManager):
         return memory
     inside = _entered.get()

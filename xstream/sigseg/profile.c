@@ -1,7 +1,7 @@
-/* How long calls into a manager take, where somebody wants to know.
+/* Time spent in calls of a manager, measured only in profiled runs.
  *
- * A call takes tens of nanoseconds, so the clock must cost less: the processor's own counter where
- * there is one. Calls nest, and only the outermost is timed. */
+ * A call takes tens of nanoseconds, so the clock must be cheaper: it is the processor's time stamp
+ * counter if there is one. Calls nest, and only the outermost is timed. */
 #include <time.h>
 
 #include "internal.h"

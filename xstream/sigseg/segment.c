@@ -1,4 +1,4 @@
-/* What all segments have in common, whatever their manager. */
+/* Operations of segments that are the same for all managers. */
 #include <time.h>
 
 #include "internal.h"
@@ -21,7 +21,7 @@ xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t 
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize)
 {
     int64_t bytes;
-    if (width < 0 || __builtin_mul_overflow(width, itemsize, &bytes) || bytes > INT64_MAX / 4)
+    if (width < 0 || __builtin_mul_overflow(width, itemsize, &bytes) || bytes > MOST_BYTES)
         return NULL;
     int64_t begun = profile_begin(manager);
     xs_block *block = bytes ? block_new(manager, bytes, bytes) : NULL;
@@ -33,7 +33,9 @@ xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t it
 xs_seg *xs_seg_foreign(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
                        const void *data, int64_t booked, void (*release)(void *owner), void *owner)
 {
-    xs_block *block = width ? block_foreign(manager, data, booked, release, owner) : NULL;
+    int64_t bytes;
+    bool fits = !__builtin_mul_overflow(width, itemsize, &bytes) && bytes <= MOST_BYTES;
+    xs_block *block = width && fits ? block_foreign(manager, data, booked, release, owner) : NULL;
     if (!block) release(owner);
     return !width || block ? seg_of_block(manager, start, width, itemsize, block, 0) : NULL;
 }
@@ -83,6 +85,8 @@ xs_seg *xs_seg_share(xs_seg *seg)
 xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
 {
     xs_manager *manager = a->manager;
+    /* A list of shared ranges can be larger than any memory. */
+    if (seg_bytes(a) > MOST_BYTES - seg_bytes(b)) return NULL;
     count_add(&manager->appends, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *joined = manager->table->append(a, b);
@@ -180,7 +184,7 @@ int xs_seg_is_flat(const xs_seg *seg)
     return seg->pieces <= 1 || atomic_load_explicit(&((xs_seg *)seg)->flat, memory_order_acquire);
 }
 
-/* Two threads may both copy; the first to finish is kept, and the other copy goes. */
+/* Two threads may both copy; the first copy is kept and the other one is freed. */
 static xs_block *materialised(xs_seg *seg)
 {
     xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
@@ -215,7 +219,7 @@ const void *xs_seg_hold_piece(xs_seg *seg, int64_t number, int64_t *width, xs_bl
     }
     xs_piece piece;
     *width = spine_find_piece(seg, number, &piece);
-    *hold = block_ref(piece.block); /* lists live in blocks that never move */
+    *hold = block_ref(piece.block); /* blocks of lists never move */
     return piece.data;
 }
 
@@ -228,7 +232,7 @@ static int64_t now_ns(void)
 
 int64_t xs_seg_time_appends(xs_seg **accumulator, int64_t count, int64_t piece, int64_t keep)
 {
-    enum { BATCH = 64 }; /* the pieces are made outside the measured time */
+    enum { BATCH = 64 }; /* the pieces are created outside the measured time */
     int64_t spent = 0;
     while (count > 0) {
         xs_seg *fresh[BATCH];

@@ -1,4 +1,4 @@
-"""`SigSeg`: a window of evenly spaced samples, passed by reference, behaving as a value."""
+"""`SigSeg`: a window of evenly spaced samples; an immutable value that is passed by reference."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["SigSeg"]
 
 _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 
-_MAX_INDEX = 2**62  # far from overflow in every sum of two indices
+_MAX_INDEX = 2**62  # no sum of two indices overflows
 
 
 class Signal:
-    """What all segments of one signal have in common: dtype, timebase and manager."""
+    """The common properties of all segments of a signal: dtype, timebase and manager."""
 
     __slots__ = ("dtype", "manager", "timebase")
 
@@ -40,7 +40,7 @@ class Signal:
 
 
 class SigSeg:
-    """Samples [start, stop) of a signal, immutable, passed between operators without copying.
+    """Samples [start, stop) of a signal: immutable, and passed between operators without copying.
 
     >>> import numpy as np, xstream as xs
     >>> tb = xs.Timebase(rate_hz=1000.0)
@@ -51,14 +51,14 @@ class SigSeg:
     >>> np.asarray(a.append(b).subseg(3, 2))
     array([3, 4], dtype=int16)
 
-    Its laws, each of them a property test (`tests/sigseg/test_laws.py`):
+    Its laws, each with a property test (`tests/sigseg/test_laws.py`):
 
     * append is associative: `a.append(b).append(c) == a.append(b.append(c))`;
     * a segment of width 0 is its unit: `null.append(a) == a == a.append(null)`;
     * cutting distributes over joining: a subseg of `a.append(b)` is the append of the subsegs
       of `a` and `b` that it covers;
-    * what a segment shows depends on the samples alone, never on the pieces they lie in, the
-      manager, or what is done with other segments: no operation changes an existing segment;
+    * the value of a segment depends only on its samples, not on how they are divided into pieces,
+      on the manager or on operations on other segments; no operation changes a segment;
     * time and index are inverse: `seg.index_at(seg.time_of(i)) == i`;
     * appending across a gap, an overlap, another timebase, dtype or manager is an error that
       names both sides.
@@ -82,7 +82,7 @@ class SigSeg:
         self._handle = None
         array = np.asarray(samples)
         if array.ndim != 1:
-            raise SigSegError(f"a segment takes samples in one dimension, not {array.ndim}")
+            raise SigSegError(f"samples must have one dimension, not {array.ndim}")
         dtype = _interop.holdable_dtype(array.dtype)
         _occupy(self, len(array), dtype, start, timebase, memory)
         own_array(self)[:] = array
@@ -94,7 +94,7 @@ class SigSeg:
         dtype: npt.DTypeLike = np.float32,
         memory: str | MemoryManager | None = None,
     ) -> SigSeg:
-        """The segment of width 0: what an accumulator starts as, and the unit of append.
+        """Return the segment of width 0: the unit of append, with which accumulators start.
 
         >>> SigSeg.null(Timebase(rate_hz=8.0), np.int16).width
         0
@@ -113,7 +113,7 @@ class SigSeg:
         timebase: Timebase | None = None,
         memory: str | MemoryManager | None = None,
     ) -> SegmentWriter:
-        """A buffer to fill in place and commit, without a copy.
+        """Return a buffer that is filled in place and committed without a copy.
 
         >>> with SigSeg.build(4, np.float64) as buffer:
         ...     buffer.array[:] = 1.5
@@ -125,11 +125,11 @@ class SigSeg:
         _occupy(seg, width, _interop.holdable_dtype(dtype), start, timebase, memory)
         return SegmentWriter(seg)
 
-    # -- what it is --------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------
 
     @property
     def width(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self._width
 
     @property
@@ -149,7 +149,7 @@ class SigSeg:
 
     @property
     def timebase(self) -> Timebase:
-        """How indices relate to time."""
+        """The relation of indices and time."""
         return self._signal.timebase
 
     @property
@@ -164,31 +164,31 @@ class SigSeg:
 
     @property
     def pieces(self) -> int:
-        """How many ranges its samples lie in; more than one only under refcount-lazy."""
+        """The number of contiguous ranges of its samples; more than one only with refcount-lazy."""
         return int(lib.xs_seg_pieces(self._handle))
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its samples take."""
+        """The size of its samples in bytes."""
         return self._width * self.dtype.itemsize
 
     def time_of(self, index: int) -> float:
-        """The time of sample `index` of the signal, in seconds."""
+        """Return the time of sample `index` of the signal, in seconds."""
         return self.timebase.time_of(index)
 
     def index_at(self, time: float) -> int:
-        """The last sample at or before `time`."""
+        """Return the index of the last sample at or before `time`."""
         return self.timebase.index_at(time)
 
     # -- passing, joining, cutting -----------------------------------------------------------
 
     def share(self) -> SigSeg:
-        """Pass the segment, as handing it to an operator does; copies under copy-always."""
+        """Pass the segment like to an operator: another reference, or a copy with copy-always."""
         handle = lib.xs_seg_share(self._handle)
         return _wrap(handle, self._start, self._width, self)
 
     def append(self, other: SigSeg) -> SigSeg:
-        """The samples of both, which must be neighbours in the same signal.
+        """Return the samples of both, which must be adjacent in the same signal.
 
         >>> a = SigSeg(np.zeros(3, dtype=np.float32))
         >>> a.append(SigSeg(np.zeros(2, dtype=np.float32), start=5))
@@ -202,13 +202,13 @@ class SigSeg:
         if width and more and other._start != start + width:
             raise _distance_error(self, other)
         if self._array is not None and self.memory == "refcount-realloc":
-            # Kept only to be found again: it would pin a block that wants to grow.
+            # Only a cache; kept any longer, it would pin a block that has to grow.
             self._array = None
         handle = _append(self._handle, other._handle)
         return _wrap(handle, start, width + more, self)
 
     def subseg(self, start: int, width: int) -> SigSeg:
-        """`width` samples from index `start` of the signal, sharing memory where the manager does.
+        """Return `width` samples from index `start` of the signal; most managers share the memory.
 
         >>> SigSeg(np.arange(5, dtype=np.int8), start=10).subseg(12, 9)
         Traceback (most recent call last):
@@ -223,7 +223,7 @@ class SigSeg:
         return _wrap(handle, start, width, self)
 
     def edit(self) -> SegmentWriter:
-        """A private copy to change and commit; this segment and its arrays stay as they are.
+        """Return a private copy to change and commit; this segment and its arrays do not change.
 
         >>> seg = SigSeg(np.zeros(3, dtype=np.int32))
         >>> with seg.edit() as e:
@@ -239,9 +239,9 @@ class SigSeg:
     # -- reading -----------------------------------------------------------------------------
 
     def materialise(self) -> npt.NDArray[Any]:
-        """All samples as one read-only array: shared memory where they lie in one range.
+        """Return all samples as one read-only array, without a copy if they are contiguous.
 
-        Where they do not, they are copied into one once, and kept: asking again copies nothing.
+        Otherwise they are copied once, and the copy is kept for further calls.
         """
         array = self._array
         if array is None:
@@ -260,7 +260,7 @@ class SigSeg:
         return _interop.view_of(data, self._width, self.dtype, hold[0])
 
     def chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """The samples as read-only arrays in order, one a piece; never copies."""
+        """Return the samples as read-only arrays in order, one per piece; never copies."""
         hold, width = ffi.new("xs_block **"), ffi.new("int64_t *")
         for piece in range(self.pieces):
             data = lib.xs_seg_hold_piece(self._handle, piece, width, hold)
@@ -308,11 +308,13 @@ class SigSeg:
     @overload
     def __getitem__(self, key: slice) -> SigSeg: ...
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
-        """`seg[i]` is a sample, `seg[i:j]` a segment; positions count from the segment's start."""
+        """Return sample `seg[i]` or segment `seg[i:j]`; positions count from `start`."""
         if isinstance(key, slice):
             first, stop, step = key.indices(self._width)
             if step != 1:
-                raise SegmentRangeError(f"a segment has no steps of {step}: slice np.asarray(seg)")
+                raise SegmentRangeError(
+                    f"a segment cannot be sliced with a step of {step}: slice np.asarray(seg)"
+                )
             return self.subseg(self._start + first, max(stop - first, 0))
         position = operator.index(key)
         if not -self._width <= position < self._width:
@@ -322,7 +324,7 @@ class SigSeg:
         lib.xs_seg_read(self._handle, index, 1, ffi.from_buffer(sample.view(np.uint8)))
         return sample[0]
 
-    # -- comparing, showing, ending ----------------------------------------------------------
+    # -- comparison, repr, release -----------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SigSeg):
@@ -348,7 +350,7 @@ class SigSeg:
         return self
 
     def __reduce__(self) -> Any:
-        raise TypeError("a SigSeg stays in its process: send np.asarray(seg), start and timebase")
+        raise TypeError("a SigSeg cannot be pickled: send np.asarray(seg), start and timebase")
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -373,14 +375,14 @@ def _occupy(
     timebase: Timebase | None,
     memory: str | MemoryManager | None,
 ) -> None:
-    """Give `seg` its identity and an uninitialised block."""
+    """Initialise `seg` with a block of uninitialised samples."""
     width, start = operator.index(width), operator.index(start)
     if width < 0:
         raise SegmentRangeError(f"a segment cannot have {width} samples")
     if not (start >= -_MAX_INDEX and start + width <= _MAX_INDEX):
         raise SegmentRangeError(f"[{start}, {start + width}) is outside the indices of a signal")
     if timebase is not None and not isinstance(timebase, Timebase):
-        raise TimebaseError(f"a timebase is wanted, not {timebase!r}")
+        raise TimebaseError(f"timebase must be a Timebase, not {timebase!r}")
     manager = current_manager(memory)
     handle = lib.xs_seg_new(manager._handle, start, width, dtype.itemsize)
     if not handle:
@@ -394,7 +396,7 @@ def adopt(
     handle: Any, start: int, width: int, signal: Signal,
     new: Any = object.__new__, cls: Any = SigSeg,
 ) -> SigSeg:  # fmt: skip
-    """A SigSeg over a segment of the core, taking over the caller's count on it."""
+    """Wrap a segment of the C core; takes over the caller's reference."""
     seg: SigSeg = new(cls)
     seg._handle = handle
     seg._start = start
@@ -419,7 +421,7 @@ def _wrap(
 
 
 def _unify_signals(a: SigSeg, b: SigSeg) -> None:
-    """Refuse to join two signals; equal ones in different objects become one, to compare faster."""
+    """Refuse to join two signals; equal ones are unified, which makes later comparisons fast."""
     if not isinstance(b, SigSeg):
         raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {type(b).__name__}")
     if a.dtype != b.dtype:
@@ -450,7 +452,7 @@ def _range_error(seg: SigSeg, start: int, width: int) -> SegmentRangeError:
 
 
 def _same_content(a: SigSeg, b: SigSeg) -> bool:
-    """Piece by piece, without making either contiguous."""
+    """Compare piece by piece, without making either contiguous."""
     left, right = a.chunks(), b.chunks()
     x, y = next(left), next(right)
     while True:

@@ -1,10 +1,10 @@
-/* Signal segments and their memory managers: the public face of the lowest layer.
+/* Signal segments and their memory managers: the interface of the lowest layer.
  *
- * One header for C and for cffi, which skips the preprocessor lines. A segment is a counted,
- * immutable window [start, start + width) of a signal. What its samples lie in, and what passing,
- * joining and cutting it costs, is decided by its manager (XStream, ICDE 2008, section III.B).
- * A function that returns a segment returns a new count on it, or NULL when memory ran out;
- * callers check ranges first. Any function may be called from any thread.
+ * One header for C and for cffi, which skips the preprocessor lines. A segment is a reference-counted,
+ * immutable window [start, start + width) of a signal. Its manager decides how its samples are
+ * stored, and the cost of passing, joining and cutting it (XStream, ICDE 2008, section III.B).
+ * A function that returns a segment returns a new count on it, or NULL if memory ran out; callers
+ * check ranges first. Any function may be called from any thread.
  */
 #ifndef XS_SIGSEG_H
 #define XS_SIGSEG_H
@@ -16,7 +16,7 @@ typedef struct xs_seg xs_seg;
 
 typedef enum { XS_COPY_ALWAYS, XS_REFCOUNT_COPY, XS_REFCOUNT_REALLOC, XS_REFCOUNT_LAZY } xs_kind;
 
-/* Why bytes were copied. */
+/* Reasons for copies. */
 typedef enum { XS_PASS, XS_APPEND, XS_SUBSEG, XS_MATERIALISE, XS_EDIT, XS_REASONS } xs_reason;
 
 typedef struct {
@@ -26,20 +26,20 @@ typedef struct {
     int64_t bytes_copied[5]; /* by xs_reason */
 } xs_counters;
 
-/* limit_bytes: how many bytes its blocks may hold together; INT64_MAX for as many as there are. */
+/* limit_bytes limits the total size of its blocks; INT64_MAX means no limit. */
 xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes);
-void xs_manager_drop(xs_manager *manager); /* lives on until its last segment has gone */
+void xs_manager_drop(xs_manager *manager); /* it is freed after its last segment */
 void xs_manager_counters(xs_manager *manager, xs_counters *out);
-/* From now on every call into the manager is timed: making, passing, joining, cutting, freeing and
- * making contiguous. A call costs some ten nanoseconds more. */
+/* From now on every call of the manager is timed: creating, passing, joining, cutting, freeing and
+ * materialising. A call takes about ten nanoseconds longer. */
 void xs_manager_profile(xs_manager *manager);
 typedef struct {
-    int64_t calls, ns; /* what timing itself costs is taken off */
+    int64_t calls, ns; /* without the cost of timing */
 } xs_spent;
 void xs_manager_spent(xs_manager *manager, xs_spent *out);
 
-/* A segment of uninitialised samples in one block, to be filled through xs_seg_own_data before
- * anyone else sees it. */
+/* A segment of uninitialised samples in one block, to be filled through xs_seg_own_data before it is
+ * shared. */
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize);
 void *xs_seg_own_data(xs_seg *seg);
 
@@ -51,10 +51,10 @@ xs_seg *xs_seg_foreign(xs_manager *manager, int64_t start, int64_t width, int64_
 
 int64_t xs_seg_start(const xs_seg *seg);
 int64_t xs_seg_width(const xs_seg *seg);
-int64_t xs_seg_pieces(const xs_seg *seg); /* ranges that its samples lie in */
+int64_t xs_seg_pieces(const xs_seg *seg); /* number of contiguous ranges */
 
 xs_seg *xs_seg_ref(xs_seg *seg);   /* another count on the same segment */
-xs_seg *xs_seg_share(xs_seg *seg); /* a pass to an operator: copies under copy-always */
+xs_seg *xs_seg_share(xs_seg *seg); /* passes to an operator: copies with copy-always */
 void xs_seg_drop(xs_seg *seg);
 
 xs_seg *xs_seg_append(xs_seg *a, xs_seg *b); /* needs a.stop == b.start, one kind, one itemsize */
@@ -63,21 +63,21 @@ xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width); /* needs a ran
  * blocks in front are given back at once. */
 xs_seg *xs_seg_trim(xs_seg *seg, int64_t start);
 xs_seg *xs_seg_edit(xs_seg *seg); /* a private copy in one block, for xs_seg_own_data */
-/* Does nobody else have a count on the segment or on its one block? Its owner may then write. */
+/* Whether the caller has the only count on the segment and on its block, and may write to it. */
 int xs_seg_is_own(const xs_seg *seg);
 
-/* The samples in one range; makes one and keeps it where there is none. *hold keeps the memory
- * where it is until xs_block_unhold. NULL when memory ran out; a null segment has no samples. */
+/* The samples in one range; makes and keeps a contiguous copy if needed. *hold pins the memory until
+ * xs_block_unhold. NULL if memory ran out; a null segment has no samples. */
 const void *xs_seg_hold(xs_seg *seg, xs_block **hold);
-int xs_seg_is_flat(const xs_seg *seg); /* would xs_seg_hold find one range? */
-/* Piece number `piece` in order: its samples, how many, and a hold on them. */
+int xs_seg_is_flat(const xs_seg *seg); /* whether xs_seg_hold needs no copy */
+/* The samples of piece number `piece`, their number, and a hold on them. */
 const void *xs_seg_hold_piece(xs_seg *seg, int64_t piece, int64_t *width, xs_block **hold);
 void xs_block_unhold(xs_block *hold);
 /* Copies samples [start, start + width) to `out` without making them contiguous first. */
 void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out);
-/* Grows an accumulator piece by piece, for measurements: appends `count` shares of segments of
- * `piece` samples to *accumulator, trimming its front to `keep` samples where keep > 0. Returns
- * nanoseconds spent, or -1 when memory ran out. */
+/* Grows an accumulator piece by piece, for benchmarks: appends `count` segments of `piece` samples to
+ * *accumulator and, if keep > 0, trims its front to `keep` samples. Returns the nanoseconds, or -1 if
+ * memory ran out. */
 int64_t xs_seg_time_appends(xs_seg **accumulator, int64_t count, int64_t piece, int64_t keep);
 
 #endif

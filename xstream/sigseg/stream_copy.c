@@ -1,8 +1,8 @@
-/* Copying more than the caches hold, piece by piece, as fast as one memcpy of the whole.
+/* Copies more than fits into the caches, piece by piece, as fast as one memcpy of the whole.
  *
- * The C library writes past the caches once a single copy is large; pieces of some kilobytes never
- * are, so each cache line of the target is first read and later evicted, which costs a third of
- * the bandwidth and more. Where there are no streaming stores this is memcpy. */
+ * The C library bypasses the caches only in large copies. In pieces of a few kilobytes, each cache
+ * line of the target is first read and later evicted, which costs a third of the bandwidth or more.
+ * Without streaming stores this is memcpy. */
 #include "internal.h"
 
 #ifdef __SSE2__
@@ -33,7 +33,7 @@ void copy_streaming(char *restrict to, const char *restrict from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-/* Streaming stores are not ordered with others: before anybody is told of the copy. */
+/* Streaming stores are not ordered with others: needed before the copy is published. */
 void copy_streaming_end(void) { _mm_sfence(); }
 
 #else

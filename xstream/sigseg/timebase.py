@@ -1,4 +1,4 @@
-"""`Timebase`: how the samples of a signal relate to time."""
+"""`Timebase`: the relation of the samples of a signal and time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MAX_INDEX = 2**62
 class Timebase:
     """The rate and the origin of an evenly sampled signal (XStream, section III.A).
 
-    Sample `i` was taken at `start_time + i / rate_hz` seconds. Timebases are equal when both
-    numbers are, so two segments of one signal need not share the object.
+    Sample `i` was taken at `start_time + i / rate_hz` seconds. Timebases are equal if both numbers
+    are, so two segments of one signal need not share the object.
 
     >>> tb = Timebase(rate_hz=100.0, start_time=5.0)
     >>> tb.time_of(250)
@@ -41,13 +41,13 @@ class Timebase:
 
     def __post_init__(self) -> None:
         if self.rate_hz is not None and not (_finite(self.rate_hz) and self.rate_hz > 0):
-            raise TimebaseError(f"a rate must be a positive number of hertz, not {self.rate_hz!r}")
+            raise TimebaseError(f"rate_hz must be a positive number, not {self.rate_hz!r}")
         if not _finite(self.start_time):
-            raise TimebaseError(f"a start time must be finite, not {self.start_time!r}")
+            raise TimebaseError(f"start_time must be finite, not {self.start_time!r}")
 
     @classmethod
     def index(cls) -> Timebase:
-        """The timebase of rows that have positions and no times."""
+        """Return the timebase of rows that have positions and no times."""
         return _INDEX
 
     @property
@@ -81,27 +81,27 @@ class Timebase:
         return Timebase(float(rate * ratio), self.start_time)
 
     def time_of(self, index: int) -> float:
-        """The time of sample `index`, in seconds."""
+        """Return the time of sample `index`, in seconds."""
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
         try:
             return self.start_time + index / self.rate_hz
         except OverflowError:
-            raise TimebaseError("that index is far outside the indices of a signal") from None
+            raise TimebaseError("the index is outside the indices of a signal") from None
 
     def index_at(self, time: float) -> int:
-        """The last sample at or before `time`.
+        """Return the index of the last sample at or before `time`.
 
-        The inverse of `time_of` wherever neighbouring samples have different times, that is, where
-        the rate does not exceed what a float can tell apart so far from zero.
+        It is the inverse of `time_of` if adjacent samples have different times, that is, unless the
+        rate exceeds the precision of a float at that time.
         """
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
         if not _finite(time) or not self.time_of(-_MAX_INDEX) <= time < self.time_of(_MAX_INDEX):
             raise TimebaseError(f"no sample is at time {time!r}")
         estimate = (time - self.start_time) * self.rate_hz
-        # Rounding can leave the estimate off; the times themselves decide. Where a float is coarser
-        # than the rate that may be many samples, hence doubling steps and a bisection.
+        # Rounding can make the estimate wrong, so the times decide. If a float is coarser than the
+        # rate, it may be off by many samples, hence doubling steps and a bisection.
         at_or_before = after = math.floor(max(-_MAX_INDEX, min(estimate, _MAX_INDEX)))
         step = 1
         while self.time_of(at_or_before) > time:

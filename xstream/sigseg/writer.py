@@ -1,4 +1,4 @@
-"""`SegmentWriter`: a segment while it is being written, before anybody can see it."""
+"""`SegmentWriter`: a segment that is being written and is not shared yet."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["SegmentWriter"]
 class SegmentWriter:
     """A segment that is being written: fill `array`, then read `segment`.
 
-    As a context manager it commits at the end of the block, and discards on an exception. If
-    something still refers to `array` then (a name, a view), the samples are copied once, so that
-    whoever kept it cannot change the segment.
+    As a context manager, it commits at the end of the block and discards the samples on an
+    exception. If `array` is still referenced then (by a name or a view), the samples are copied
+    once, so that the segment cannot be changed through it.
     """
 
     __slots__ = ("_array", "_segment", "_writing")
@@ -36,7 +36,7 @@ class SegmentWriter:
     def array(self) -> npt.NDArray[Any]:
         """The samples, writable until the commit."""
         if self._array is None:
-            raise SigSegError("this segment is committed or discarded: its samples are final")
+            raise SigSegError("this segment is already committed or discarded")
         return self._array
 
     @property
@@ -49,9 +49,9 @@ class SegmentWriter:
     def commit(self) -> SigSeg:
         """Make the samples final and return the segment."""
         if self._writing is None:
-            raise SigSegError("this segment is committed or discarded already")
+            raise SigSegError("this segment is already committed or discarded")
         seg, self._array, self._writing = self._writing, None, None
-        # Whoever still has the array, or anything over its memory, holds a count on the segment.
+        # The array, and every view of its memory, holds a reference to the segment.
         if seg._width and not lib.xs_seg_is_own(seg._handle):
             seg = seg._private_copy()
         self._segment = seg
@@ -67,7 +67,7 @@ class SegmentWriter:
 
 
 def own_array(seg: SigSeg) -> npt.NDArray[Any]:
-    """The block of a segment that nobody else has seen, writable; it keeps the block alive."""
+    """Return the block of an unshared segment as a writable array, which keeps it alive."""
     if not seg._width:
         return np.empty(0, seg.dtype)
     keep = lib.xs_seg_ref(seg._handle)
