@@ -111,7 +111,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
     "no dtype": (lambda src: xs.Out("abc"), "a segment cannot hold 'abc': not a numpy dtype"),
     "no timebase": (lambda src: xs.Segment("f4", 3), "a timebase is an xs.Timebase, not 3"),  # type: ignore[arg-type]
     "no ratio": (lambda src: xs.Out("f4", rate="abc"), "a rate is a positive ratio, not 'abc'"),  # type: ignore[arg-type]
-    "a rate of letters": (lambda src: xs.io.array([1.0], rate_hz="a"), "rate_hz must be a positive"),  # type: ignore[arg-type]
+    "a rate of letters": (lambda src: xs.io.array([1.0], rate_hz="a"), "rate_hz must be"),  # type: ignore[arg-type]
     "an offered rate of letters": (
         lambda src: xs.io.array([1.0], offered_hz="a"), "offered_hz is a positive rate, not 'a'",  # type: ignore[arg-type]
     ),
@@ -121,7 +121,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
     "objects": (lambda src: source().query.source(
         xs.io.array(np.array([1, "a"], object))), "cannot hold dtype object"),
     "no iterable": (lambda src: iterable(3), "come from an iterable, or from a function .* from 3"),
-    "a limit of letters": (lambda src: xs.memory_manager(limit_bytes="a"), "limit_bytes must be an"),  # type: ignore[arg-type]
+    "a limit of letters": (lambda src: xs.memory_manager(limit_bytes="a"), "limit_bytes must be"),  # type: ignore[arg-type]
     "an unknown manager": (lambda src: xs.memory_manager([]), "there is no memory manager"),  # type: ignore[arg-type]
 }  # fmt: skip
 
