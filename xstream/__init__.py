@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         Timebase,
         memory_manager,
     )
-    from xstream.stream import Stream
+    from xstream.stream import Partition, Stream
     from xstream.workers import Job, run_together
 
     __version__: str
@@ -93,6 +93,7 @@ _LAZY = {
     "OperatorCost": "xstream.run",
     "OperatorStats": "xstream.run",
     "Run": "xstream.run",
+    "Partition": "xstream.stream",
     "Stream": "xstream.stream",
     "Job": "xstream.workers",
     "run_together": "xstream.workers",
@@ -121,6 +122,7 @@ __all__ = [
     "OperatorError",
     "OperatorStats",
     "Out",
+    "Partition",
     "Query",
     "QueryError",
     "Rolling",

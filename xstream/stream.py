@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -18,13 +18,14 @@ from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
 from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.gate import Gate
 from xstream.ops.join import Join
+from xstream.ops.partition import Divide
 from xstream.ops.select import Select
 from xstream.ops.signal_methods import SignalMethods
 from xstream.ops.sync import Sync
 from xstream.ops.union import Union
 from xstream.ops.zip import Zip
 
-__all__ = ["Stream"]
+__all__ = ["Partition", "Stream"]
 
 
 class WriteTarget(Protocol):
@@ -295,6 +296,28 @@ class Stream(Port, SignalMethods):
         """
         return self._behind(Deinterleave(channels), (self,), name)
 
+    def partition(self, by: str, replicas: int, name: str | None = None) -> Partition:
+        """Divide the stream by a key, so that its replicas can run on several threads.
+
+        Tuples with equal values of the integer or boolean field `by` go to one replica. What
+        `each` declares runs once per replica, with a state of its own; `merge` brings the results
+        together. The number of replicas is part of the query: results do not depend on threads.
+
+        >>> import numpy as np, xstream as xs
+        >>> @xs.kernel(state=np.zeros(100), out=(int, float))
+        ... def total(sensor, x, state, out):
+        ...     state[sensor] += x
+        ...     out.emit(sensor, state[sensor])
+        >>> q = xs.Query()
+        >>> readings = [(7, 1.0), (8, 10.0), (7, 2.0), (9, 5.0), (8, 20.0)]
+        >>> src = q.source(xs.io.iterable(readings, out={"sensor": int, "x": float}))
+        >>> parts = src.partition(by="sensor", replicas=2)
+        >>> out = parts.each(lambda part: part.iterate(total)).merge().collect()
+        >>> q.run(threads=2)[out]
+        [(7, 1.0), (8, 10.0), (7, 3.0), (9, 5.0), (8, 30.0)]
+        """
+        return Partition(self._behind(Divide(by, replicas), (self,), name))
+
     def passed(self, name: str | None = None) -> Stream:
         """Pass tuples on unchanged; used to measure the cost of an operator.
 
@@ -360,3 +383,41 @@ class Stream(Port, SignalMethods):
 
     def _sink(self, operator: Operator, name: str | None) -> SinkRef:
         return SinkRef(self.query, self.query.add_node(operator, (self,), name).id)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """The replicas of a stream that was divided by a key (`Stream.partition`)."""
+
+    streams: tuple[Stream, ...]
+
+    def each(self, declare: Callable[[Stream], Stream]) -> Partition:
+        """Declare the same operators behind every replica.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.iterable([1, 2, 3], out={"key": int}))
+        >>> doubled = src.partition(by="key", replicas=2).each(
+        ...     lambda part: part.map(lambda key: 2 * key, out=int)
+        ... )
+        >>> out = doubled.merge().collect()
+        >>> q.run()[out]
+        [2, 4, 6]
+        """
+        return Partition(tuple(declare(stream) for stream in self.streams))
+
+    def merge(self, by: str | None = None, name: str | None = None) -> Stream:
+        """Bring the replicas together again.
+
+        Under `df`, results come in the order of the tuples that they are the results of, whichever
+        replica and thread they come from; under the other schedulers in the order of arrival. `by`
+        names an integer field that ascends in every replica and decides instead.
+        """
+        first, *others = self.streams
+        return first.merge(*others, by=by, name=name)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self.streams)
+
+    def __len__(self) -> int:
+        return len(self.streams)

@@ -17,6 +17,7 @@ enum {
     WORDS = 8192,  /* in a ring; a power of two */
     PLENTY = 256,  /* words: the taker is busy for a while, the giver can do some of its work */
     WAKE = 2048,   /* words: too many to let the taker sleep */
+    BYTES = 32 << 20, /* of samples in a ring; one entry may have more */
     MARKS = 8,     /* what a first word below this says is a mark */
     LOOKS = 64,    /* at an empty or full ring before parking: some microseconds */
     PARK_MIN_NS = 100000,
@@ -31,9 +32,12 @@ struct xs_ring {
     _Alignas(64) _Atomic int64_t tail;
     int64_t known_head; /* as it last saw it: what is free is at least what that leaves */
     int64_t marked;     /* the tail behind the last mark */
+    _Atomic int64_t given_bytes; /* of samples, ever */
+    int64_t known_taken;
     /* The taker's: */
     _Alignas(64) _Atomic int64_t head;
     int64_t known_tail, park_ns;
+    _Atomic int64_t taken_bytes;
     /* For whoever parks: */
     _Alignas(64) _Atomic int32_t giver_parked, taker_parked;
     pthread_mutex_t lock;
@@ -74,6 +78,31 @@ static int64_t used_words(xs_ring *ring)
 {
     return atomic_load_explicit(&ring->tail, memory_order_acquire) -
            atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+/* Both totals are read by the other side only where it is about to wait. */
+static int64_t used_bytes(xs_ring *ring)
+{
+    return atomic_load_explicit(&ring->given_bytes, memory_order_acquire) -
+           atomic_load_explicit(&ring->taken_bytes, memory_order_acquire);
+}
+
+static bool half_free(xs_ring *ring)
+{
+    return used_words(ring) <= WORDS / 2 && used_bytes(ring) <= BYTES / 2;
+}
+
+static int64_t tuple_bytes(const xs_slot *tuple, uint64_t segments)
+{
+    int64_t bytes = 0;
+    for (; segments; segments &= segments - 1) bytes += seg_bytes(tuple[__builtin_ctzll(segments)].seg);
+    return bytes;
+}
+
+static void count_bytes(_Atomic int64_t *total, int64_t bytes)
+{
+    int64_t before = atomic_load_explicit(total, memory_order_relaxed);
+    if (bytes) atomic_store_explicit(total, before + bytes, memory_order_release);
 }
 
 static bool is_abandoned(xs_ring *ring)
@@ -119,11 +148,20 @@ static int64_t fill(xs_ring *ring, int64_t matters)
     return tail - ring->known_head;
 }
 
+/* The same for the bytes of samples. */
+static int64_t fill_bytes(xs_ring *ring, int64_t matters)
+{
+    int64_t given = atomic_load_explicit(&ring->given_bytes, memory_order_relaxed);
+    if (given - ring->known_taken >= matters)
+        ring->known_taken = atomic_load_explicit(&ring->taken_bytes, memory_order_acquire);
+    return given - ring->known_taken;
+}
+
 /* Parks until half of the ring is free; the time is nobody's. False: abandoned. */
 static bool wait_for_room(xs_ring *ring)
 {
     for (int look = 0; look < LOOKS; look++) {
-        if (used_words(ring) <= WORDS / 2) return true;
+        if (half_free(ring)) return true;
         look_again();
     }
     int64_t begin = engine_now_ns();
@@ -131,7 +169,7 @@ static bool wait_for_room(xs_ring *ring)
     atomic_store_explicit(&ring->giver_parked, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&ring->taker_parked, memory_order_seq_cst))
         pthread_cond_broadcast(&ring->changed);
-    while (used_words(ring) > WORDS / 2 && !is_abandoned(ring))
+    while (!half_free(ring) && !is_abandoned(ring))
         park(ring, engine_now_ns() + PARK_MAX_NS);
     atomic_store_explicit(&ring->giver_parked, 0, memory_order_relaxed);
     pthread_mutex_unlock(&ring->lock);
@@ -143,7 +181,8 @@ static bool wait_for_room(xs_ring *ring)
 static int64_t room_for(xs_ring *ring, int64_t words)
 {
     if (unlikely(is_abandoned(ring))) return -1;
-    if (unlikely(fill(ring, WORDS - words + 1) > WORDS - words)) {
+    if (unlikely(fill(ring, WORDS - words + 1) > WORDS - words ||
+                 fill_bytes(ring, BYTES) > BYTES)) {
         if (!wait_for_room(ring)) return -1;
         ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
     }
@@ -167,7 +206,8 @@ xs_op *ring_stand_in(const xs_edge *edge)
 {
     xs_ring *ring = edge->ring;
     xs_op **clone = edge->to->clone;
-    if (!clone || fill(ring, PLENTY) < PLENTY) return NULL;
+    if (!clone) return NULL;
+    if (fill(ring, PLENTY) < PLENTY && fill_bytes(ring, BYTES / 2) < BYTES / 2) return NULL;
     if (atomic_load_explicit(&ring->taker_parked, memory_order_relaxed)) wake(ring);
     return clone[ring->giver->part];
 }
@@ -195,6 +235,7 @@ int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_sh
         return plan_failed_at(ring->giver, to->op, to->port, tuple);
     }
     word_at(ring, tail)->i = (int64_t)(intptr_t)to;
+    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
     publish(ring, tail + 1 + shape->fields);
     return XS_OK;
 }
@@ -209,6 +250,7 @@ void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple)
     }
     word_at(ring, tail)->i = (int64_t)(intptr_t)to;
     for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
+    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
     publish(ring, tail + 1 + shape->fields);
 }
 
@@ -282,12 +324,13 @@ xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t dea
         if (kind == RING_BURST) tuple[0] = *word_at(ring, next++);
     } else {
         *to = (xs_queue *)(intptr_t)first;
-        int32_t fields = (*to)->op->in_shape[(*to)->port].fields;
-        for (int32_t i = 0; i < fields; i++) tuple[i] = *word_at(ring, next++);
+        const xs_shape *shape = &(*to)->op->in_shape[(*to)->port];
+        for (int32_t i = 0; i < shape->fields; i++) tuple[i] = *word_at(ring, next++);
+        count_bytes(&ring->taken_bytes, tuple_bytes(tuple, shape->segments));
     }
     atomic_store_explicit(&ring->head, next, memory_order_release);
     if (unlikely(atomic_load_explicit(&ring->giver_parked, memory_order_relaxed)) &&
-        used_words(ring) <= WORDS / 2)
+        half_free(ring))
         wake(ring);
     return kind;
 }

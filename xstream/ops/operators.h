@@ -33,6 +33,8 @@ xs_op *xs_op_union(xs_plan *plan);
  * `tagged`, each behind the number of its stream. */
 xs_op *xs_op_ordered(xs_plan *plan, int32_t ports, int32_t field, int32_t tagged);
 xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen);
+/* By an integer field: equal values go to one output port. */
+xs_op *xs_op_partition(xs_plan *plan, int32_t field);
 /* flagged: control tuples are (keep, start, stop), else (start, stop). Ranges are scaled to the
  * indices of each stream. */
 xs_op *xs_op_gate(xs_plan *plan, int32_t flagged, const xs_scale *scale);
