@@ -12,15 +12,16 @@ static void cost_add(xs_cost *to, const xs_cost *from, int64_t sign)
     for (int i = 0; i < COUNTERS; i++) __atomic_fetch_add(&a[i], sign * b[i], __ATOMIC_RELAXED);
 }
 
+/* What this thread has made the manager do so far. */
 static xs_cost cost_now(const xs_plan *plan)
 {
-    xs_counters counters;
-    xs_manager_counters(plan->manager, &counters);
-    xs_cost now = {.allocations = counters.allocations,
-                   .reallocations = counters.reallocations,
-                   .moved_reallocations = counters.moved_reallocations,
+    xs_tally *tally = tally_of(plan->manager);
+    xs_cost now = {.allocations = count_get(&tally->allocations),
+                   .reallocations = count_get(&tally->reallocations),
+                   .moved_reallocations = count_get(&tally->moved_reallocations),
                    .manager_ns = profile_ticks(plan->manager)}; /* ns when somebody reads it */
-    memcpy(now.bytes_copied, counters.bytes_copied, sizeof now.bytes_copied);
+    for (int why = 0; why < XS_REASONS; why++)
+        now.bytes_copied[why] = count_get(&tally->bytes_copied[why]);
     return now;
 }
 

@@ -9,7 +9,7 @@ xs_plan *xs_plan_new(xs_manager *manager)
     if (!plan) return NULL;
     plan->manager = manager;
     plan->copies = manager->kind == XS_COPY_ALWAYS;
-    count_add(&manager->refs, 1);
+    manager_hold(manager);
     return plan;
 }
 

@@ -1,76 +1,10 @@
-/* Managers, their counters, and their blocks. */
+/* The blocks of managers. */
 #include <sched.h>
 #include <sys/mman.h>
 
 #include "internal.h"
 
 enum { ALIGNMENT = 64 }; /* a cache line; recommended for Arrow and AVX-512 */
-
-static const xs_kind_table *const tables[] = {
-    [XS_COPY_ALWAYS] = &xs_copy_always,
-    [XS_REFCOUNT_COPY] = &xs_refcount_copy,
-    [XS_REFCOUNT_REALLOC] = &xs_refcount_realloc,
-    [XS_REFCOUNT_LAZY] = &xs_refcount_lazy,
-};
-
-xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes)
-{
-    xs_manager *manager = calloc(1, sizeof *manager);
-    if (!manager) return NULL;
-    manager->table = tables[kind];
-    manager->kind = kind;
-    manager->limit_bytes = limit_bytes;
-    count_add(&manager->refs, 1);
-    return manager;
-}
-
-void xs_manager_drop(xs_manager *manager)
-{
-    if (count_release(&manager->refs)) free(manager);
-}
-
-void xs_manager_counters(xs_manager *manager, xs_counters *out)
-{
-    out->live_blocks = count_get(&manager->live_blocks);
-    out->live_segments = count_get(&manager->refs) - out->live_blocks - 1;
-    out->live_bytes = count_get(&manager->live_bytes);
-    out->peak_bytes = count_get(&manager->peak_bytes);
-    out->allocations = count_get(&manager->allocations);
-    out->reallocations = count_get(&manager->reallocations);
-    out->moved_reallocations = count_get(&manager->moved_reallocations);
-    out->pinned_copies = count_get(&manager->pinned_copies);
-    out->shares = count_get(&manager->shares);
-    out->appends = count_get(&manager->appends);
-    out->subsegs = count_get(&manager->subsegs);
-    out->materialisations = count_get(&manager->materialisations);
-    out->edits = count_get(&manager->edits);
-    for (int why = 0; why < XS_REASONS; why++)
-        out->bytes_copied[why] = count_get(&manager->bytes_copied[why]);
-}
-
-void copied(xs_manager *manager, xs_reason why, int64_t bytes)
-{
-    count_add(&manager->bytes_copied[why], bytes);
-}
-
-/* Books `bytes` more; returns false and books nothing if that would exceed the limit. A request that
- * is refused is never visible in live_bytes, where it would make other threads' requests fail. */
-static bool book_bytes(xs_manager *manager, int64_t bytes)
-{
-    int64_t live = count_get(&manager->live_bytes);
-    do
-        if (bytes > manager->limit_bytes - live) return false;
-    while (!count_swap(&manager->live_bytes, &live, live + bytes));
-    return true;
-}
-
-/* After an allocation: the peak counts memory that exists, not memory that was asked for. */
-static void note_peak(xs_manager *manager)
-{
-    int64_t live = count_get(&manager->live_bytes), peak = count_get(&manager->peak_bytes);
-    while (live > peak && !count_swap(&manager->peak_bytes, &peak, live))
-        ;
-}
 
 static char *aligned_after(void *memory, size_t header)
 {
@@ -101,16 +35,16 @@ xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity)
     char *data = !block ? NULL : apart ? malloc((size_t)capacity) : aligned_after(block, sizeof *block);
     if (!data) {
         free(block);
-        count_add(&manager->live_bytes, -capacity);
+        unbook_bytes(manager, capacity);
         return NULL;
     }
     note_peak(manager);
     prefer_huge_pages(data, capacity);
     *block = (xs_block){.manager = manager, .data = data, .capacity = capacity, .used = bytes};
     count_add(&block->refs, 1);
-    count_add(&manager->refs, 1);
-    count_add(&manager->live_blocks, 1);
-    count_add(&manager->allocations, 1);
+    manager_hold(manager);
+    count_add(&tally_of(manager)->live_blocks, 1);
+    count_add(&tally_of(manager)->allocations, 1);
     return block;
 }
 
@@ -120,7 +54,7 @@ xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
     if (!book_bytes(manager, booked)) return NULL;
     xs_block *block = malloc(sizeof *block);
     if (!block) {
-        count_add(&manager->live_bytes, -booked);
+        unbook_bytes(manager, booked);
         return NULL;
     }
     note_peak(manager);
@@ -128,8 +62,8 @@ xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
     *block = (xs_block){.manager = manager, .data = (char *)data, .capacity = booked, .used = -1,
                         .release = release, .owner = owner};
     count_add(&block->refs, 1);
-    count_add(&manager->refs, 1);
-    count_add(&manager->live_blocks, 1);
+    manager_hold(manager);
+    count_add(&tally_of(manager)->live_blocks, 1);
     return block;
 }
 
@@ -141,12 +75,12 @@ bool block_grow(xs_block *block, int64_t capacity)
     volatile uintptr_t before = (uintptr_t)block->data; /* only compared */
     char *data = realloc(block->data, (size_t)capacity);
     if (!data) {
-        count_add(&manager->live_bytes, -more);
+        unbook_bytes(manager, more);
         return false;
     }
     note_peak(manager);
-    count_add(&manager->reallocations, 1);
-    if ((uintptr_t)data != before) count_add(&manager->moved_reallocations, 1);
+    count_add(&tally_of(manager)->reallocations, 1);
+    if ((uintptr_t)data != before) count_add(&tally_of(manager)->moved_reallocations, 1);
     prefer_huge_pages(data, capacity);
     block->data = data;
     block->capacity = capacity;
@@ -157,12 +91,12 @@ void block_drop(xs_block *block)
 {
     if (!count_release(&block->refs)) return;
     xs_manager *manager = block->manager;
-    count_add(&manager->live_bytes, -block->capacity);
-    count_add(&manager->live_blocks, -1);
+    unbook_bytes(manager, block->capacity);
+    count_add(&tally_of(manager)->live_blocks, -1);
     if (block->release) block->release(block->owner);
     else if (data_apart(manager)) free(block->data);
     free(block);
-    xs_manager_drop(manager);
+    manager_unhold(manager);
 }
 
 char *block_pin(xs_block *block)

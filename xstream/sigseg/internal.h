@@ -67,19 +67,54 @@ typedef struct xs_kind_table {
     xs_seg *(*subseg)(xs_seg *seg, int64_t start, int64_t width);
 } xs_kind_table;
 
+/* What was done, as counted by one thread, or by all that have no tally of their own. */
+typedef struct {
+    _Alignas(64) xs_count refs; /* of the manager; see tally.c */
+    xs_count live_blocks, unbooked; /* bytes that the manager's live_bytes do not have yet */
+    xs_count allocations, reallocations, moved_reallocations, pinned_copies;
+    xs_count shares, appends, subsegs, materialisations, edits;
+    xs_count bytes_copied[XS_REASONS];
+    xs_count timed_calls, timed_ticks;
+} xs_tally;
+
+enum { TALLIES = 16 };
+
 struct xs_manager {
     const xs_kind_table *table;
     xs_kind kind;
     int64_t limit_bytes;
-    xs_count refs; /* the handle, every segment and every block */
-    xs_count live_blocks, live_bytes, peak_bytes;
-    xs_count allocations, reallocations, moved_reallocations, pinned_copies;
-    xs_count shares, appends, subsegs, materialisations, edits;
-    xs_count bytes_copied[XS_REASONS];
     bool profiled;
-    xs_count timed_calls, timed_ticks;
     int64_t began_ns, began_ticks, empty_ticks; /* start of profiling; cost of an empty measurement */
+    xs_count live_bytes, peak_bytes;
+    xs_count held; /* number of runs whose threads have tallies of their own */
+    xs_tally tally[TALLIES]; /* the first one is shared; its refs count the handle, plans, segments
+                              * and blocks */
 };
+
+/* The tally that belongs to this thread alone. */
+typedef struct {
+    xs_manager *manager;
+    int32_t number;
+} xs_own_tally;
+extern _Thread_local xs_own_tally own_tally __attribute__((tls_model("initial-exec")));
+
+static inline xs_tally *tally_of(xs_manager *manager)
+{
+    return &manager->tally[manager == own_tally.manager ? own_tally.number : 0];
+}
+
+/* A count on the manager, for a segment or a block. */
+static inline void manager_hold(xs_manager *manager) { count_add(&tally_of(manager)->refs, 1); }
+static inline void manager_unhold(xs_manager *manager)
+{
+    if (manager == own_tally.manager) count_add(&manager->tally[own_tally.number].refs, -1);
+    else xs_manager_drop(manager);
+}
+
+/* tally.c */
+bool book_bytes(xs_manager *manager, int64_t bytes); /* false: this would exceed the limit */
+void unbook_bytes(xs_manager *manager, int64_t bytes);
+void note_peak(xs_manager *manager); /* after an allocation */
 
 /* A buffer. With refcount-realloc it may grow and move while it is not pinned. */
 struct xs_block {

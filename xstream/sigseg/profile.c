@@ -30,8 +30,8 @@ void profile_leave(xs_manager *manager, int64_t entered)
 {
     depth--;
     if (entered == -1) return;
-    count_add(&manager->timed_ticks, ticks() - entered);
-    count_add(&manager->timed_calls, 1);
+    count_add(&tally_of(manager)->timed_ticks, ticks() - entered);
+    count_add(&tally_of(manager)->timed_calls, 1);
 }
 
 void xs_manager_profile(xs_manager *manager)
@@ -48,11 +48,12 @@ void xs_manager_profile(xs_manager *manager)
     manager->profiled = true;
 }
 
-int64_t profile_ticks(xs_manager *manager)
+static int64_t ticks_of(const xs_manager *manager, xs_tally *tally)
 {
-    int64_t calls = count_get(&manager->timed_calls);
-    return count_get(&manager->timed_ticks) - calls * manager->empty_ticks;
+    return count_get(&tally->timed_ticks) - count_get(&tally->timed_calls) * manager->empty_ticks;
 }
+
+int64_t profile_ticks(xs_manager *manager) { return ticks_of(manager, tally_of(manager)); }
 
 int64_t profile_ns(xs_manager *manager, int64_t spent)
 {
@@ -63,6 +64,10 @@ int64_t profile_ns(xs_manager *manager, int64_t spent)
 
 void xs_manager_spent(xs_manager *manager, xs_spent *out)
 {
-    *out = (xs_spent){.calls = count_get(&manager->timed_calls),
-                      .ns = profile_ns(manager, profile_ticks(manager))};
+    int64_t calls = 0, spent = 0;
+    for (int i = 0; i < TALLIES; i++) {
+        calls += count_get(&manager->tally[i].timed_calls);
+        spent += ticks_of(manager, &manager->tally[i]);
+    }
+    *out = (xs_spent){.calls = calls, .ns = profile_ns(manager, spent)};
 }

@@ -14,7 +14,7 @@ xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t 
     *seg = (xs_seg){.manager = manager, .start = start, .width = width, .itemsize = itemsize,
                     .block = block, .offset = offset, .pieces = block != NULL};
     count_add(&seg->refs, 1);
-    count_add(&manager->refs, 1);
+    manager_hold(manager);
     return seg;
 }
 
@@ -69,13 +69,13 @@ void xs_seg_drop(xs_seg *seg)
     if (flat) block_drop(flat);
     free(seg);
     profile_end(manager, begun);
-    xs_manager_drop(manager);
+    manager_unhold(manager);
 }
 
 xs_seg *xs_seg_share(xs_seg *seg)
 {
     xs_manager *manager = seg->manager;
-    count_add(&manager->shares, 1);
+    count_add(&tally_of(manager)->shares, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *shared = manager->table->share(seg);
     profile_end(manager, begun);
@@ -87,7 +87,7 @@ xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
     xs_manager *manager = a->manager;
     /* A list of shared ranges can be larger than any memory. */
     if (seg_bytes(a) > MOST_BYTES - seg_bytes(b)) return NULL;
-    count_add(&manager->appends, 1);
+    count_add(&tally_of(manager)->appends, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *joined = manager->table->append(a, b);
     profile_end(manager, begun);
@@ -97,7 +97,7 @@ xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width)
 {
     xs_manager *manager = seg->manager;
-    count_add(&manager->subsegs, 1);
+    count_add(&tally_of(manager)->subsegs, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *cut = manager->table->subseg(seg, start, width);
     profile_end(manager, begun);
@@ -146,7 +146,7 @@ xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
 
 xs_seg *xs_seg_edit(xs_seg *seg)
 {
-    count_add(&seg->manager->edits, 1);
+    count_add(&tally_of(seg->manager)->edits, 1);
     xs_seg *copy = xs_seg_new(seg->manager, seg->start, seg->width, seg->itemsize);
     if (copy && copy->block) {
         xs_seg_read(seg, seg->start, seg->width, copy->block->data);
@@ -194,7 +194,7 @@ static xs_block *materialised(xs_seg *seg)
     if (mine) xs_seg_read(seg, seg->start, seg->width, mine->data);
     profile_end(seg->manager, begun);
     if (!mine) return NULL;
-    count_add(&seg->manager->materialisations, 1);
+    count_add(&tally_of(seg->manager)->materialisations, 1);
     copied(seg->manager, XS_MATERIALISE, seg_bytes(seg));
     if (atomic_compare_exchange_strong_explicit(&seg->flat, &flat, mine, memory_order_acq_rel,
                                                 memory_order_acquire))
