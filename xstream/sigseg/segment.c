@@ -109,7 +109,7 @@ xs_seg *xs_seg_trim(xs_seg *seg, int64_t start)
     if (start <= seg->start) return seg;
     bool whole = start >= seg_stop(seg);
     if (!whole && seg->spine && spine_trim(seg, start)) {
-        count_add(&seg->manager->subsegs, 1);
+        count_add(&tally_of(seg->manager)->subsegs, 1);
         return seg;
     }
     xs_seg *rest = xs_seg_subseg(seg, start, whole ? 0 : seg_stop(seg) - start);
