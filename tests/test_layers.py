@@ -34,6 +34,7 @@ BESIDE = {
     "stream": "query",
     "run": "query",
     "drawing": "query",
+    "fusion": "query",
     "workers": "query",
     "__main__": "cli",
 }

@@ -96,6 +96,7 @@ class Query(Graph):
         debug: bool | None = None,
         positions: Positions | None = None,
         threads: int | None = 1,
+        fuse: bool = True,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -110,7 +111,10 @@ class Query(Graph):
         bounds or a division by zero is an OperatorError that names operator, tuple and index; the
         run takes longer, and its results are the same. None: as the environment variable
         XSTREAM_DEBUG says (1: on). `positions` is where files are read and written from, instead
-        of their beginning: what `run.positions()` of an earlier run said.
+        of their beginning: what `run.positions()` of an earlier run said. `fuse` compiles chains of
+        kernels into one function each; it takes effect under df, with a manager that does not copy
+        what it passes, and in runs without `profile` and `debug`. Results are the same;
+        docs/compilation.md describes it.
 
         `threads` is how many threads run the query, never more than there are cores; None takes all
         cores. Results are those of one thread, in the same order at every sink. The query is
@@ -123,7 +127,7 @@ class Query(Graph):
         scheduled = scheduler_named(scheduler, slice_us)
         run = Run(
             self, scheduled, manager, tuple_burst, profile, state, debug, positions,
-            thread_count(threads),
+            thread_count(threads), fuse,
         )  # fmt: skip
         run.execute(progress=progress, stop=stop)
         return run

@@ -20,7 +20,8 @@ from xstream.engine.attachment import Outcome, Position, Resumable
 from xstream.engine.native import NativePlan, describe_tuple, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, InputError, OperatorError, SegmentMemoryError
-from xstream.graph import Graph, Node, SinkRef
+from xstream.fusion import Regions, SingleTuple, chains
+from xstream.graph import Graph, Node, Port, SinkRef
 from xstream.kernels.apply import KernelApply
 from xstream.ops.basic import Collect, Count
 from xstream.sched import Scheduler
@@ -86,7 +87,9 @@ class OperatorStats:
     `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples. A
     source whose tuples arrive at times of their own has two more: `lateness` is how long after
     their time tuples were let in, `latency` how long after it the sinks had all their results.
-    `dropped` counts what it let go: rows that came too late, tuples that were shed.
+    `dropped` counts what it let go: rows that came too late, tuples that were shed. The
+    operators of a region, which are compiled into one function, are timed together: the first of
+    them has the time of all, and the others have none.
     """
 
     tuples: int
@@ -142,6 +145,7 @@ class Run:
         debug: bool | None = None,
         positions: Positions | None = None,
         threads: int = 1,
+        fuse: bool = True,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -161,6 +165,8 @@ class Run:
         self._nodes = tuple(query.nodes)
         self._named = {node.name: node for node in self._nodes}
         self._plan = NativePlan(manager, debug)
+        fused = fuse and not profile and self._can_fuse()
+        self._regions = Regions(query, chains(query) if fused else ())
         self._ops = self._build()
         self._restore(state or {})
         self._resume(positions or {})
@@ -171,6 +177,12 @@ class Run:
         if profile and lib.xs_plan_profile(self._plan.handle):
             raise SegmentMemoryError("no memory is left to profile the query")
 
+    def _can_fuse(self) -> bool:
+        """Regions are for what runs by direct calls, and passes segments without copying them."""
+        direct = self.scheduler.native == lib.XS_DF
+        alone = self._threads_asked == 1  # threads divide a query between operators
+        return direct and alone and not self._plan.debug and self.manager.name != "copy-always"
+
     def _build(self) -> list[Any]:
         ops = []
         for node in self._nodes:
@@ -178,10 +190,15 @@ class Run:
             op = node.operator.create(self._plan, inputs, node.outputs)
             self._plan.shape(op, inputs, node.outputs)
             ops.append(op)
+        regions = self._regions
+        regions.create(self._plan, ops)
         for node in self._nodes:
             for port, edge in enumerate(node.inputs):
-                if edge is not None:
-                    self._plan.connect(ops[edge.node], edge.port, ops[node.id], port)
+                if edge is not None and not regions.joined(edge.node, node.id):
+                    origin = regions.exit(edge.node, ops[edge.node])
+                    self._plan.connect(
+                        origin, edge.port, regions.entry(node.id, ops[node.id]), port
+                    )
         status = lib.xs_plan_prepare(
             self._plan.handle, self.scheduler.native, self.tuple_burst or 0,
             int(self.scheduler.slice_us * 1000),
@@ -324,7 +341,7 @@ class Run:
     def _raise_failure(self) -> None:
         failure = ffi.new("xs_failure *")
         lib.xs_plan_failure(self._plan.handle, failure)
-        node = next(node for node in self._nodes if self._ops[node.id] == failure.op)
+        node = self._failed_node(failure.op)
         message = ffi.string(failure.message).decode(errors="replace")
         attachment = self._plan.attachment(self._ops[node.id])
         cause = take_error(self._ops[node.id])
@@ -341,9 +358,11 @@ class Run:
             assert edge is not None
             schema = self.query.schema_of(edge)
             values = read_slots(failure.tuple, schema, self._plan.signals(schema))
+            self._run_again(self._regions.rerun(node.id), schema, values)
             where = f"{node.name}, port {port!r}, tuple {describe_tuple(values)}"
         if cause is None:
-            cause = node.operator.raised(failure.stand_in)
+            region = self._regions.head_of(failure.op) is not None  # memory ran out between kernels
+            cause = None if region else node.operator.raised(failure.stand_in)
         if isinstance(cause, InputError):  # says itself what is wrong and where
             raise InputError(f"{where}: {cause}") from cause
         if cause is not None:
@@ -360,6 +379,30 @@ class Run:
         if isinstance(error, InputError):
             raise InputError(f"{name}: {error}") from error
         raise OperatorError(f"{name}: {type(error).__name__}: {error}") from error
+
+    def _failed_node(self, op: Any) -> Node:
+        head = self._regions.head_of(op)
+        if head is not None:
+            return self._nodes[head]
+        return next(node for node in self._nodes if self._ops[node.id] == op)
+
+    def _run_again(self, chain: tuple[int, ...], schema: Schema, values: tuple[Any, ...]) -> None:
+        """Raise what operators raise on a tuple when each of them runs alone.
+
+        Loops over samples that were joined to one do not say which of them it was.
+        """
+        if not chain:
+            return
+        graph = Graph(self.query.name)
+        stream = Port(graph, graph.add_node(SingleTuple(schema, values), ()).id, 0)
+        for number in chain:
+            node = self._nodes[number]
+            stream = Port(graph, graph.add_node(node.operator, (stream,), node.name).id, 0)
+            if not node.outputs:
+                break
+        else:
+            graph.add_node(Count(), (stream,))
+        Run(graph, self.scheduler, self.manager, None, fuse=False).execute()
 
     # -- results -----------------------------------------------------------------------------
 
@@ -402,8 +445,10 @@ class Run:
         return [row[0] for row in rows] if len(schema) == 1 else list(rows)
 
     def _stats(self, node: Node) -> OperatorStats:
-        native = ffi.new("xs_op_stats *")
-        lib.xs_op_stats_read(self._ops[node.id], native)
+        native = self._regions.stats(node.id)
+        if native is None:
+            native = ffi.new("xs_op_stats *")
+            lib.xs_op_stats_read(self._ops[node.id], native)
         return OperatorStats(
             native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
             native.queue_peak_bytes, *self._delays(self._ops[node.id]),

@@ -99,3 +99,13 @@ def sum_at_end(n, x, state, out):
 @xs.kernel
 def negative(n, x):
     return n, -x
+
+
+@xs.kernel
+def above_zero(index, value):
+    return value > 0.0
+
+
+@xs.kernel
+def positive_mean(f3, f0, f2):
+    return f0 > 0.0

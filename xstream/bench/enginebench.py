@@ -14,6 +14,7 @@ __all__ = ["PAPERS_RATIO", "enginebench"]
 #: "the DF scheduler can be 5.8x faster than the other schedulers"
 PAPERS_RATIO = 5.8
 _CEILINGS_NS = {"library": 10.0, "kernel": 20.0}
+_FUSED, _FUSED_CEILING_NS = "df, fused kernel operators", 2.0
 
 
 def enginebench(settings: Settings) -> Report:
@@ -30,8 +31,11 @@ def enginebench(settings: Settings) -> Report:
     for kind in kinds:
         chain = Passchain(recording, settings.window, rate_hz, settings.operators, kind)
         for name in names:
-            engine = Engine(name, settings.memory, clock=settings.clock)
+            engine = Engine(name, settings.memory, clock=settings.clock, fuse=False)
             contenders[f"{name}, {kind} operators"] = contender(settings, chain, engine)
+    if "kernel" in kinds and "df" in names and settings.memory != "copy-always":
+        fused = Engine("df", settings.memory, clock=settings.clock)
+        contenders[_FUSED] = contender(settings, chain, fused)
     results = interleave(contenders, settings.trials, settings.progress)
     headline = results.pop(f"{names[0]}, {settings.kind} operators")
     report = Report("enginebench", settings.to_json(), [headline, *results.values()])
@@ -50,6 +54,9 @@ def enginebench(settings: Settings) -> Report:
             ns = hop_ns[f"{name}, {kind} operators"]
             paper = "1" if name == "df" else f"{PAPERS_RATIO}"
             rows.append((name, kind, f"{ns:.1f}", f"{ns / first_ns:.1f}", paper))
+    if _FUSED in hop_ns:
+        report.figures.append(Figure(_FUSED, hop_ns[_FUSED], "ns a hop", ceiling=_FUSED_CEILING_NS))
+        rows.append(("df", "fused kernel", f"{hop_ns[_FUSED]:.1f}", "", ""))
     columns = ("scheduler", "operators", "ns a hop", f"times {names[0]}'s", "in the paper")
     report.tables.append((f"{settings.operators:,} pass-through operators", columns, rows))
     return report

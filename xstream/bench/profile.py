@@ -207,7 +207,10 @@ def compare(
                 f"{node.name}: an iterator serves one run only, and a profile needs several: give "
                 "xs.io.iterable a list, or a function that returns the iterator"
             )
-    engines = {each.name: Engine(each.scheduler, each.memory, each.batch, clock) for each in picked}
+    engines = {
+        each.name: Engine(each.scheduler, each.memory, each.batch, clock, fuse=False)
+        for each in picked
+    }
 
     def plain(engine: Engine) -> Trial:
         return engine.timed_run(declare())[1]

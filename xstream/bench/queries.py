@@ -33,17 +33,24 @@ class Engine:
     tuple_burst: int | None = 64
     #: Whether seconds are wall-clock time or CPU time of this process.
     clock: str = "wall"
+    #: Whether chains of kernels are compiled into one; not where managers or schedulers compete.
+    fuse: bool = True
 
     def run(self, query: Query) -> Run:
         """Run a query with these settings; raise `KeyboardInterrupt` if Ctrl-C ends it early."""
-        return query.run(self.scheduler, self.memory, self.tuple_burst, debug=False).uninterrupted()
+        return query.run(
+            self.scheduler, self.memory, self.tuple_burst, debug=False, fuse=self.fuse
+        ).uninterrupted()
 
     def timed_run(self, query: Query) -> tuple[Run, Trial]:
         """Run a query and time loading separately, which is all work before the first tuple."""
         query.validate()
         with Stopwatch() as loading:
             manager = memory_manager(self.memory)
-            run = Run(query, scheduler(self.scheduler), manager, self.tuple_burst, debug=False)
+            run = Run(
+                query, scheduler(self.scheduler), manager, self.tuple_burst, debug=False,
+                fuse=self.fuse,
+            )  # fmt: skip
         with Stopwatch() as running:
             run.execute()
         run.uninterrupted()

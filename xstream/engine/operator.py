@@ -60,6 +60,10 @@ class Operator:
         """Add the operator to a plan of the core and return its handle."""
         raise NotImplementedError
 
+    def stage(self, inputs: Schema) -> Any:
+        """What it does as part of a compiled region (a `Stage`); None where it cannot be one."""
+        return None
+
     def raised(self, op: Any) -> BaseException | None:
         """What a function of the user's raised inside the operator, if that is why it failed."""
         return None

@@ -11,6 +11,7 @@ and its float arguments are float32, so it computes what it would for numpy scal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -57,6 +58,7 @@ class Loop:
     each: EachFunction
 
 
+@lru_cache(maxsize=256)
 def looped(
     kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...], debug: bool
 ) -> Loop:

@@ -329,7 +329,8 @@ def _emit_source(emitter: EmitterType, given_start: bool) -> str:
     return "\n".join(lines)
 
 
-def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -> Any:
+def checked_emit(emitter: Any, values: Any) -> None:
+    """A typing error for values that are not what `out=` declares."""
     if len(values) == 1 and isinstance(values[0], types.StarArgTuple | types.StarArgUniTuple):
         values = values[0].types  # numba asks a second time with the values packed
     wanted = len(emitter.fields)
@@ -340,6 +341,10 @@ def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -
         if isinstance(value, unfit):
             what = "a segment" if kind == "segment" else "a number"
             raise errors.TypingError(f"out= declares {what} as field {i} and {value} is emitted")
+
+
+def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -> Any:
+    checked_emit(emitter, values)
     namespace: dict[str, Any] = {
         "__name__": __name__,  # cached code is loaded by the name of an importable module
         "np": np, "carray": carray, "frame_of": frame_of,

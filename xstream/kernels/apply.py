@@ -29,6 +29,7 @@ from xstream.kernels._arguments import (
 from xstream.kernels._each import looped
 from xstream.kernels.kernel import Kernel
 from xstream.kernels.rolling import Rolling
+from xstream.kernels.stage import Stage
 
 __all__ = ["Apply", "KernelApply", "PythonApply", "Sink", "UserKernel", "apply"]
 
@@ -76,6 +77,11 @@ class KernelApply(Operator):
     def _arguments(self, kernel: Kernel, inputs: Schema) -> tuple[Any, ...]:
         normal = normal_arguments(kernel, self.kernel_arguments(inputs))
         return normal if self.weak_numbers else numpy_arguments(normal)
+
+    def stage(self, inputs: Schema) -> Stage:
+        kernel = self.kernel_for(inputs)
+        types = argument_types(self._arguments(kernel, inputs))
+        return _stage(kernel, self.how, inputs, types)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         self.check(inputs[0])
@@ -248,12 +254,19 @@ def _compiled(
     how: str,
     inputs: Schema,
     arguments: tuple[ArgumentType, ...],
-    debug: bool = False,
+    debug: bool,
 ) -> CompiledKernel:
     if kernel.each:
         loop = looped(kernel, how, inputs, arguments, debug)
         kernel, how = loop.kernel, loop.mode
     return compile_kernel(kernel, how, inputs, arguments, debug)
+
+
+@lru_cache(maxsize=256)
+def _stage(kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...]) -> Stage:
+    code = _compiled(kernel, how, inputs, arguments, False)
+    each = looped(kernel, how, inputs, arguments, False).each if kernel.each else None
+    return Stage("kernel", inputs, code, arguments, each)
 
 
 @dataclass(frozen=True)

@@ -173,10 +173,23 @@ static void free_outgrown(xs_kernel *kernel)
     }
 }
 
+void kernel_free_outgrown(xs_op *op)
+{
+    if (unlikely(((xs_kernel *)op)->outgrown)) free_outgrown((xs_kernel *)op);
+}
+
+int32_t kernel_states(const xs_op *op) { return ((const xs_kernel *)op)->states; }
+
+bool kernel_taken_over(xs_op *op)
+{
+    bool at_end = ((xs_kernel *)op)->at_end;
+    ((xs_kernel *)op)->at_end = false;
+    return at_end;
+}
+
 /* -- the operator -------------------------------------------------------------------------- */
 
-/* Segments in several pieces become one range (which they keep); blocks that may move are held. */
-static const void *contiguous(xs_seg *seg, xs_block **hold)
+const void *kernel_contiguous(xs_seg *seg, xs_block **hold)
 {
     *hold = NULL;
     if (!seg->width) return seg;
@@ -202,7 +215,7 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
         }
         xs_seg *seg = tuple[field].seg;
         xs_block *hold;
-        const void *data = contiguous(seg, &hold);
+        const void *data = kernel_contiguous(seg, &hold);
         if (unlikely(!data)) return op_out_of_memory(&kernel->op);
         if (hold) held[(*holds)++] = hold;
         *word++ = (int64_t)data;

@@ -43,4 +43,36 @@ const int64_t *xs_noted_index(void);
 typedef enum { XS_STATE_MARK = 0x57A7E } xs_state_mark;
 void *xs_state_grow(void *data, int64_t length);
 
+/* A region: a chain of kernels compiled into one function, with direct calls between them. `call` gets
+ * a frame that begins like a kernel's; the members keep frames of their own, with their arguments and
+ * states. xstream/kernels/_region.py lays out the rest: inputs, the members' frames, how many tuples
+ * and samples each member has had, outputs. */
+typedef enum {
+    XS_REGION_STATUS = XS_FRAME_ENDED + 1, /* 0, or xs_region_status */
+    XS_REGION_STAGE,   /* which member that is about */
+    XS_REGION_ENDED,   /* the member, counted from 1, whose streams have ended; 0: a tuple */
+    XS_REGION_OUTSIDE, /* void (*)(int64_t *frame, int64_t stage, int64_t start, int64_t width) */
+    XS_REGION_INPUTS   /* the first input word */
+} xs_region_word;
+typedef enum {
+    XS_REGION_RAISED = 1, /* the member raised; its tuple is in its frame */
+    XS_REGION_UNFIT,      /* its output could not be made; its tuple is in its frame */
+    XS_REGION_RERUN,      /* it, or one of the loops joined to it; its tuple is in its frame */
+    XS_REGION_PASSED_ON   /* the failure is that of an operator behind the region */
+} xs_region_status;
+
+xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t outputs_at,
+                    int32_t members_at, int32_t members);
+/* Member i: an operator of the same plan that nothing else is connected to. `itemsizes`: of the input
+ * fields of a kernel, 0 for a scalar; no fields: the operator is no kernel. */
+void xs_region_member(xs_op *op, int32_t i, xs_op *member, int32_t fields, const int64_t *itemsizes);
+/* Output field: bytes a sample (0: a scalar), or the number of the input field that it is. */
+void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin);
+void xs_region_uses(xs_op *op, uint64_t fields);
+/* What member i would have counted on its own; the time is that of the region, with member 0. */
+void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out);
+/* Whether the failure is one that only running the tuple again, member by member, can name. */
+int32_t xs_region_rerun(xs_op *op);
+int64_t *xs_region_frame(xs_op *op);
+
 #endif

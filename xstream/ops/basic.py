@@ -10,6 +10,7 @@ from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator, same_schema
 from xstream.engine.schema import Field, Scalar, Schema
 from xstream.errors import SchemaError
+from xstream.kernels.stage import Stage, plain_stage
 
 __all__ = ["Collect", "Count", "Feedback", "Merge", "Ordered", "Pass"]
 
@@ -27,6 +28,9 @@ class Pass(Operator):
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         return checked(lib.xs_op_pass(plan.handle))
+
+    def stage(self, inputs: Schema) -> Stage | None:
+        return plain_stage("pass", inputs) if type(self) is Pass else None
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,9 @@ class Count(Operator):
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         return checked(lib.xs_op_count(plan.handle))
+
+    def stage(self, inputs: Schema) -> Stage | None:
+        return None if inputs.segment_bits else plain_stage("count", inputs)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema
 from xstream.errors import SchemaError
+from xstream.kernels.stage import Stage, plain_stage
 
 __all__ = ["Select"]
 
@@ -49,3 +50,6 @@ class Select(Operator):
     ) -> Any:
         positions = ffi.new("int32_t[]", self._positions(inputs[0]))
         return checked(lib.xs_op_select(plan.handle, len(positions), positions))
+
+    def stage(self, inputs: Schema) -> Stage:
+        return plain_stage("select", inputs, tuple(self._positions(inputs)))

@@ -99,7 +99,8 @@ def measure(scale: Scale) -> Iterator[Row]:
     combinations = len(VARIANTS) * len(BATCHES_KB) * len(xs.MANAGER_NAMES)
     scale.progress.begin(combinations, "preparation")
     for variant, kilobytes, memory in product(VARIANTS, BATCHES_KB, xs.MANAGER_NAMES):
-        engine = Engine("df", memory, kilobytes * 1024 // SEGMENT_BYTES, scale.clock)
+        burst = kilobytes * 1024 // SEGMENT_BYTES
+        engine = Engine("df", memory, burst, scale.clock, fuse=False)
         declared = partial(query, recording, VARIANTS[variant])
         form = Form(variant, lambda q, _, declared=declared: declared(q))  # type: ignore[misc]
         key = (variant, kilobytes, memory)

@@ -57,7 +57,8 @@ class Load:
         each = None if offered_hz is None else offered_hz / CHANNELS
         channels = sources(query, self.recording, SEGMENT, repeat, each)
         declare(channels, self.recording.rate_hz, self.detector).count()
-        run, trial = Engine(scheduler, "refcount-lazy", burst, "processor").timed_run(query)
+        engine = Engine(scheduler, "refcount-lazy", burst, "processor", fuse=False)
+        run, trial = engine.timed_run(query)
         return Served(
             run.source_samples,
             run.wall_seconds,

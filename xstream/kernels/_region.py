@@ -1,0 +1,123 @@
+"""Regions: a chain of kernels as one function, with direct calls between them.
+
+The function is generated as source. Stages that give at most one tuple for each tuple stand one
+after another in it; behind a kernel that emits, what follows is a function of its own, `after_N`,
+and `emit` is a call of it. Arrays between two stages lie in memory of numba's; only what leaves the
+region becomes a segment. Every member keeps the frame that it would have alone, so its arguments
+and its state are where they always are. The region's own frame (xstream/kernels/kernel.h):
+
+    words 0..5    as in a kernel's frame
+    then          status, stage, ended, outside
+    inputs        as in a kernel's frame
+    members       the address of each member's frame, then tuples and then samples of each
+    outputs       one a field; those of segments are unused
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from xstream.errors import KernelError
+from xstream.kernels import _cache
+from xstream.kernels._fingerprint import fingerprint
+from xstream.kernels._region_source import RegionSource
+from xstream.kernels.stage import Stage
+
+__all__ = ["CompiledRegion", "compile_region"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRegion:
+    """A function pointer with the layout of its frame."""
+
+    stages: tuple[Stage, ...]
+    address: int
+    words: int
+    members_at: int
+    outputs_at: int
+    #: Bytes a sample of each output field, and the input field that it is, or -1.
+    outputs: tuple[tuple[int, int], ...]
+    used: int  # input fields that are read, by bit
+    from_cache: bool
+    keep_alive: Any
+
+
+@lru_cache(maxsize=256)
+def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion:
+    """Compile a chain of stages for tuples of the first one's inputs."""
+    from xstream.kernels import _links  # noqa: F401  numba must know them
+
+    written = RegionSource(stages)
+    key = _key(stages, written.text)
+    facts = _cache.read_facts(key)
+    address, from_cache, keep_alive = _compile(key, written)
+    if facts is None or not from_cache:
+        _cache.write_facts(key, {"returns": []})
+    return CompiledRegion(
+        stages, address, written.words, written.members_at, written.outputs_at, written.outputs,
+        written.used, from_cache, keep_alive,
+    )  # fmt: skip
+
+
+def _key(stages: tuple[Stage, ...], source: str) -> str:
+    """A fingerprint of the members, and of how they are put together."""
+    digest = hashlib.sha256(source.encode())
+    for stage in stages:
+        if stage.code is not None:
+            digest.update(fingerprint(stage.code.kernel.function, str(stage.arguments)).encode())
+    return digest.hexdigest()[:32]
+
+
+def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any]:
+    """The address, whether it came from disk, and what keeps it alive."""
+    from numba import cfunc, types
+    from numba.core import errors
+
+    signature = types.void(types.int64)
+    module, cacheable = _cache.load_module(key, written.text)
+    try:
+        try:
+            _connect(module, key, written)
+            with warnings.catch_warnings():  # what cannot be cached need not be
+                warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
+                compiled = cfunc(signature, cache=cacheable, error_model="numpy")(module.region)
+        except errors.NumbaError:
+            raise
+        except Exception:
+            # Typed at a prompt, or a cache that cannot be read or written: for this process.
+            _cache.forget_code(key)
+            module = _cache.module_in_memory(key, written.text)
+            _connect(module, key, written)
+            compiled = cfunc(signature, error_model="numpy")(module.region)
+    except errors.NumbaError as error:
+        names = ", ".join(s.code.kernel.name for s in written.stages if s.code is not None)
+        raise KernelError(
+            f"the kernels {names} compile alone and not together; run the query with fuse=False: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    return compiled.address, compiled.cache_hits > 0, (compiled, module)
+
+
+def _connect(module: Any, key: str, written: RegionSource) -> None:
+    """Give the generated functions what they call: kernels, and each other."""
+    from numba import njit
+
+    from xstream.kernels._links import LinkType, link_maker
+
+    for i, stage in enumerate(written.stages):
+        if stage.code is not None:
+            setattr(module, f"kernel_{i}", stage.code.keep_alive[1].kernel)
+        if stage.looped is not None:
+            setattr(module, f"each_{i}", stage.looped.dispatcher)
+    for name in written.functions:
+        function = getattr(module, name)
+        inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only the region calls it
+        setattr(module, name, njit(function, error_model="numpy", **inner))
+    for i, fields in written.links.items():
+        link = LinkType(key, i, fields)
+        link.after = getattr(module, f"after_{i}")
+        setattr(module, f"link_{i}", link_maker(link))

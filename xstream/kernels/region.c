@@ -1,0 +1,287 @@
+/* Regions: the core fills a frame once, calls a function that runs a whole chain of kernels, and passes
+ * on what comes out at the end of the chain. xstream/kernels/_region.py writes that function. */
+#include "internal.h"
+
+enum { SEGMENT_WORDS = 3 }; /* address, width, start */
+
+typedef struct {
+    xs_op *op;
+    int64_t *frame; /* NULL: not a kernel */
+    bool at_end, stateful;
+    int64_t itemsize[MAX_FIELDS];
+} xs_member;
+
+typedef struct {
+    int64_t itemsize; /* 0: a scalar */
+    int32_t origin;   /* the input field that it is; or -1 */
+    xs_seg *seg;      /* allocated and not sent yet */
+} xs_region_out;
+
+typedef struct {
+    xs_op op;
+    void (*call)(int64_t *frame);
+    int64_t *frame;
+    int32_t outputs, outputs_at, members, members_at;
+    uint64_t used;
+    const xs_slot *input; /* the tuple that is being processed */
+    xs_member *member;
+    xs_region_out out[MAX_FIELDS];
+} xs_region;
+
+static xs_region *region_of(const int64_t *frame) { return (xs_region *)frame[XS_FRAME_SELF]; }
+
+/* A member, to fail in its name: wherever a cut of the plan has put it, the failure is that of the
+ * part in which the region runs. */
+static xs_member *member_of(xs_region *region, int64_t stage)
+{
+    xs_member *member = &region->member[stage];
+    member->op->plan = region->op.plan;
+    return member;
+}
+
+static void failed(xs_region *region, xs_region_status status, int64_t stage)
+{
+    if (region->frame[XS_REGION_STATUS]) return;
+    region->frame[XS_REGION_STATUS] = status;
+    region->frame[XS_REGION_STAGE] = stage;
+}
+
+/* -- what the compiled code calls ---------------------------------------------------------- */
+
+static void *region_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start)
+{
+    xs_region *region = region_of(frame);
+    xs_region_out *out = &region->out[field];
+    if (out->seg) xs_seg_drop(out->seg);
+    out->seg = xs_seg_new(region->op.plan->manager, start, width, out->itemsize);
+    if (out->seg) return xs_seg_own_data(out->seg);
+    op_out_of_memory(member_of(region, region->members - 1)->op);
+    failed(region, XS_REGION_UNFIT, region->members - 1);
+    return NULL;
+}
+
+static int64_t region_send(int64_t *frame)
+{
+    xs_region *region = region_of(frame);
+    const int64_t *word = frame + region->outputs_at;
+    xs_slot tuple[MAX_FIELDS];
+    uint64_t own = 0;
+    for (int32_t field = 0; field < region->outputs; field++) {
+        xs_region_out *out = &region->out[field];
+        if (out->origin >= 0) {
+            tuple[field] = region->input[out->origin];
+        } else if (out->itemsize) {
+            tuple[field].seg = out->seg;
+            out->seg = NULL;
+            own |= (uint64_t)1 << field;
+        } else {
+            tuple[field].i = word[field];
+        }
+    }
+    int32_t status = emit(&region->op, 0, tuple);
+    tuple_drop(tuple, own);
+    if (unlikely(status)) failed(region, XS_REGION_PASSED_ON, 0);
+    return status;
+}
+
+static void region_outside(int64_t *frame, int64_t stage, int64_t start, int64_t width)
+{
+    xs_region *region = region_of(frame);
+    if (frame[XS_REGION_STATUS]) return;
+    op_outside(member_of(region, stage)->op, start, width);
+    failed(region, XS_REGION_UNFIT, stage);
+}
+
+/* -- failures ------------------------------------------------------------------------------ */
+
+/* The tuple that a member failed on, out of its frame. Samples are copied: they lie in scratch memory. */
+static bool failed_tuple(xs_region *region, const xs_member *member, xs_slot *tuple)
+{
+    const xs_shape *shape = &member->op->in_shape[0];
+    const int64_t *word = member->frame + XS_FRAME_INPUTS;
+    for (int32_t field = 0; field < shape->fields; field++) {
+        if (!(shape->segments >> field & 1)) {
+            tuple[field].i = *word++;
+            continue;
+        }
+        int64_t address = word[0], width = word[1], start = word[2];
+        word += SEGMENT_WORDS;
+        if (width < 0) { /* a field of the region's input, by number */
+            tuple[field].seg = xs_seg_ref(region->input[-1 - width].seg);
+            continue;
+        }
+        xs_seg *copy = xs_seg_new(region->op.plan->manager, start, width, member->itemsize[field]);
+        if (!copy) {
+            tuple_drop(tuple, shape->segments & (((uint64_t)1 << field) - 1));
+            return false;
+        }
+        if (width)
+            memcpy(xs_seg_own_data(copy), (const void *)address,
+                   (size_t)(width * member->itemsize[field]));
+        tuple[field].seg = copy;
+    }
+    return true;
+}
+
+static int32_t describe_failure(xs_region *region)
+{
+    int64_t *frame = region->frame;
+    for (int32_t field = 0; field < region->outputs; field++) {
+        if (region->out[field].seg) xs_seg_drop(region->out[field].seg);
+        region->out[field].seg = NULL;
+    }
+    if (frame[XS_FRAME_RAISED] && !frame[XS_REGION_STATUS])
+        return op_out_of_memory(&region->op); /* nothing else raises between the kernels */
+    if (frame[XS_REGION_STATUS] == XS_REGION_PASSED_ON) return XS_FAILED;
+    xs_member *member = member_of(region, frame[XS_REGION_STAGE]);
+    xs_plan *plan = region->op.plan;
+    op_fail(member->op, "the kernel raised an error");
+    if (frame[XS_REGION_ENDED] == frame[XS_REGION_STAGE] + 1) {
+        plan->failed_op = member->op;
+        plan->failed_port = -1;
+        return XS_FAILED;
+    }
+    xs_slot tuple[MAX_FIELDS];
+    if (!failed_tuple(region, member, tuple)) return op_out_of_memory(member->op);
+    pass_failed(member->op, 0, tuple);
+    tuple_drop(tuple, member->op->in_shape[0].segments);
+    return XS_FAILED;
+}
+
+/* -- the operator -------------------------------------------------------------------------- */
+
+static int32_t after_call(xs_region *region)
+{
+    const int64_t *frame = region->frame;
+    for (int32_t i = 0; i < region->members; i++)
+        if (region->member[i].stateful) kernel_free_outgrown(region->member[i].op);
+    if (unlikely(frame[XS_REGION_STATUS] || frame[XS_FRAME_RAISED])) return describe_failure(region);
+    return frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
+}
+
+static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **held, int32_t *holds)
+{
+    const xs_shape *shape = &region->op.in_shape[0];
+    int64_t *word = region->frame + XS_REGION_INPUTS;
+    for (int32_t field = 0; field < shape->fields; field++) {
+        if (!(shape->segments >> field & 1)) {
+            *word++ = tuple[field].i;
+            continue;
+        }
+        xs_seg *seg = tuple[field].seg;
+        xs_block *hold = NULL;
+        bool read = region->used >> field & 1;
+        const void *data = read ? kernel_contiguous(seg, &hold) : seg;
+        if (unlikely(!data)) return op_out_of_memory(&region->op);
+        if (hold) held[(*holds)++] = hold;
+        *word++ = (int64_t)data;
+        *word++ = seg->width;
+        *word++ = seg->start;
+    }
+    return XS_OK;
+}
+
+static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_region *region = (xs_region *)op;
+    xs_block *held[MAX_FIELDS];
+    int32_t holds = 0, status = fill_inputs(region, tuple, held, &holds);
+    if (likely(!status)) {
+        region->input = tuple;
+        region->frame[XS_FRAME_VERDICT] = 0;
+        region->call(region->frame);
+        status = after_call(region);
+    }
+    while (holds) xs_block_unhold(held[--holds]);
+    return status;
+}
+
+static int32_t region_finish(xs_op *op)
+{
+    xs_region *region = (xs_region *)op;
+    for (int32_t i = 0; i < region->members; i++) {
+        if (!region->member[i].at_end) continue;
+        region->frame[XS_REGION_ENDED] = i + 1;
+        region->call(region->frame);
+        int32_t status = after_call(region);
+        if (status) return status;
+    }
+    return XS_OK;
+}
+
+static void region_destroy(xs_op *op)
+{
+    xs_region *region = (xs_region *)op;
+    for (int32_t field = 0; field < region->outputs; field++)
+        if (region->out[field].seg) xs_seg_drop(region->out[field].seg);
+    free(region->member);
+    free(region->frame);
+}
+
+static const xs_op_table region_table = {
+    .process = region_process, .finish = region_finish, .destroy = region_destroy};
+
+xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t outputs_at,
+                    int32_t members_at, int32_t members)
+{
+    int64_t *frame = calloc((size_t)words + 1, sizeof *frame);
+    xs_member *member = calloc((size_t)members, sizeof *member);
+    xs_region *region = frame && member ? op_new(plan, sizeof *region, &region_table) : NULL;
+    if (!region) {
+        free(frame);
+        free(member);
+        return NULL;
+    }
+    region->call = (void (*)(int64_t *))call_address;
+    region->frame = frame;
+    region->member = member;
+    region->members = members;
+    region->members_at = members_at;
+    region->outputs_at = outputs_at;
+    frame[XS_FRAME_SELF] = (int64_t)region;
+    frame[XS_FRAME_ALLOCATE] = (int64_t)region_allocate;
+    frame[XS_FRAME_SEND] = (int64_t)region_send;
+    frame[XS_REGION_OUTSIDE] = (int64_t)region_outside;
+    return &region->op;
+}
+
+void xs_region_member(xs_op *op, int32_t i, xs_op *member, int32_t fields, const int64_t *itemsizes)
+{
+    xs_region *region = (xs_region *)op;
+    xs_member *one = &region->member[i];
+    one->op = member;
+    if (!fields) return;
+    one->frame = xs_kernel_frame(member);
+    one->stateful = kernel_states(member) > 0;
+    one->at_end = kernel_taken_over(member);
+    for (int32_t field = 0; field < fields; field++) one->itemsize[field] = itemsizes[field];
+    region->frame[region->members_at + i] = (int64_t)one->frame;
+}
+
+void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin)
+{
+    xs_region *region = (xs_region *)op;
+    region->out[field] = (xs_region_out){.itemsize = itemsize, .origin = origin};
+    if (field >= region->outputs) region->outputs = field + 1;
+}
+
+void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }
+
+int64_t *xs_region_frame(xs_op *op) { return ((xs_region *)op)->frame; }
+
+int32_t xs_region_rerun(xs_op *op)
+{
+    return ((xs_region *)op)->frame[XS_REGION_STATUS] == XS_REGION_RERUN;
+}
+
+/* What one member emits the next one gets. */
+void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out)
+{
+    const xs_region *region = (xs_region *)op;
+    const int64_t *tuples = region->frame + region->members_at + region->members;
+    const int64_t *samples = tuples + region->members;
+    xs_op_stats whole;
+    xs_op_stats_read(op, &whole);
+    *out = i ? (xs_op_stats){.tuples = tuples[i], .samples = samples[i]} : whole;
+    out->emitted = i + 1 < region->members ? tuples[i + 1] : whole.emitted;
+}

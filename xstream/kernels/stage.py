@@ -1,0 +1,54 @@
+"""`Stage`: one operator of a region, with all that the region's code depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from xstream.engine.schema import Schema, Segment
+from xstream.kernels._adapter import CompiledKernel
+from xstream.kernels._arguments import ArgumentType
+from xstream.kernels._each import EachFunction
+
+__all__ = ["Stage", "plain_stage"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What an operator does to a tuple inside a region.
+
+    `kind` is kernel, pass, select (`chosen` are the fields) or count. Stages that are equal are
+    the same object, so that chains of them can be looked up.
+    """
+
+    kind: str
+    inputs: Schema
+    code: CompiledKernel | None = None
+    arguments: tuple[ArgumentType, ...] = ()
+    each: EachFunction | None = field(default=None, repr=False)
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def looped(self) -> EachFunction | None:
+        """Its function of one sample, where its loop can be joined to its neighbours'.
+
+        A loop with state stays alone: where it fails, the tuple could not be run again.
+        """
+        each = self.each
+        joinable = each is not None and self.code is not None and self.code.mode == "map"
+        if not joinable or each is None or each.kernel.states or not any(each.sampled):
+            return None
+        return each
+
+    @property
+    def itemsizes(self) -> tuple[int, ...]:
+        """Bytes a sample of each input field; 0: a scalar."""
+        return tuple(
+            type_.dtype.itemsize if isinstance(type_, Segment) else 0 for type_ in self.inputs.types
+        )
+
+
+@lru_cache(maxsize=256)
+def plain_stage(kind: str, inputs: Schema, chosen: tuple[int, ...] = ()) -> Stage:
+    """The stage of an operator that is not a kernel."""
+    return Stage(kind, inputs, chosen=chosen)
