@@ -1,10 +1,10 @@
-"""DETECTAUDIO: sounds that stand out of the noise, cut out of all channels of an array.
+"""DETECTAUDIO: detects sounds in one channel of an array and cuts them out of all channels.
 
 detector     the parameters, as the paper and its applications use them (section II.A)
 _kernels     the score of a spectrum
-query        the query: one channel is listened to, `sync` cuts all of them
+query        the query: events are detected in one channel, `sync` cuts all channels
 recording    recordings: generated with known events, or WAV files
-outcome      what was found, beside what is there
+outcome      compares the events that were found with the known ones
 measure      `xstream bench detectaudio`
 profiled     `xstream profile detectaudio`
 cli          `xstream detectaudio`
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from detectaudio.query import declare, detections, find
     from detectaudio.recording import Event, Recording, generate, read_wav, write_wav
 
-#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+#: Names are loaded on first use, because `xstream --help` imports the package for its commands.
 _HOMES = {
     "Detector": "detectaudio.detector",
     "Event": "detectaudio.recording",

@@ -1,4 +1,4 @@
-"""The one operator that is DETECTAUDIO's own."""
+"""The only operator that is specific to DETECTAUDIO."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -21,5 +21,5 @@ def score_spectra(spectrum, weights, out):
 
 @lru_cache
 def score(bins: int) -> xs.Kernel:
-    """A weighted sum of the magnitudes of each half spectrum of so many bins."""
+    """Return a weighted sum of the magnitudes of each half spectrum."""
     return xs.kernel(out=xs.Out("float32", rate=Fraction(1, bins)))(score_spectra)

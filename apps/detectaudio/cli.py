@@ -1,4 +1,4 @@
-"""The commands below `xstream detectaudio`."""
+"""The commands of `xstream detectaudio`."""
 
 from __future__ import annotations
 
@@ -17,43 +17,56 @@ from xstream.console import (
 )
 
 app = typer.Typer(
-    help="DETECTAUDIO: events in the four channels of a microphone array.",
+    help="DETECTAUDIO: detect events in the four channels of a microphone array.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 Sigmas = Annotated[
     float,
-    typer.Option(help="How far an event stands above the noise.", callback=within(0, 10_000)),
+    typer.Option(
+        help="Detection threshold, in deviations of the noise.", callback=within(0, 10_000)
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def generate(
-    out: Annotated[Path, typer.Argument(help="The WAV file to write: four channels.")],
-    seconds: Annotated[float, typer.Option(help="How long.", callback=within(1, 600))] = 20.0,
-    events: Annotated[int, typer.Option(help="How many events.", callback=within(0, 1200))] = 8,
+    out: Annotated[Path, typer.Argument(help="WAV file to write, with four channels.")],
+    seconds: Annotated[
+        float, typer.Option(help="Length of the recording.", callback=within(1, 600))
+    ] = 20.0,
+    events: Annotated[int, typer.Option(help="Number of events.", callback=within(0, 1200))] = 8,
     low_db: Annotated[
         float,
-        typer.Option(help="The weakest event's signal-to-noise ratio.", callback=within(-100, 100)),
+        typer.Option(
+            help="Signal-to-noise ratio of the weakest event.", callback=within(-100, 100)
+        ),
     ] = 13,
     high_db: Annotated[
-        float, typer.Option(help="The strongest event's.", callback=within(-100, 100))
+        float,
+        typer.Option(
+            help="Signal-to-noise ratio of the strongest event.", callback=within(-100, 100)
+        ),
     ] = 30,
     seed: Annotated[
-        int, typer.Option(help="Same seed, same samples.", callback=within(0, 2**32))
+        int,
+        typer.Option(
+            help="Seed of the random numbers; the same seed gives the same samples.",
+            callback=within(0, 2**32),
+        ),
     ] = 1,
 ) -> None:
-    """Write a recording with known events, and beside it a CSV file that says where they are."""
+    """Write a recording with known events, and a CSV file with their positions."""
     from detectaudio.recording import generate as make
     from detectaudio.recording import write_wav
     from xstream.errors import InputError
     from xstream.report.page import write
 
     if out.suffix.lower() != ".wav":
-        raise InputError(f"{out}: the name of the file to write ends in .wav")
+        raise InputError(f"{out}: the file name must end in .wav")
     if low_db > high_db:
-        raise InputError(f"--low-db is at most --high-db, not {low_db:g} and {high_db:g}")
+        raise InputError(f"--low-db must not exceed --high-db: {low_db:g} and {high_db:g}")
     require_package("soundfile")
     known = out.with_suffix(".csv")
     for path in (out, known):
@@ -76,15 +89,17 @@ def generate(
 
 @app.command()
 def find(
-    files: Annotated[list[Path], typer.Argument(help="One WAV file, or one for each channel.")],
+    files: Annotated[list[Path], typer.Argument(help="One WAV file, or one file per channel.")],
     sigmas: Sigmas = 7.0,
     listen: Annotated[
-        int, typer.Option(help="The channel that is listened to.", callback=within(0, 1023))
+        int, typer.Option(help="Channel in which events are detected.", callback=within(0, 1023))
     ] = 0,
-    cut: Annotated[Path | None, typer.Option(help="Write each event to a WAV file here.")] = None,
+    cut: Annotated[
+        Path | None, typer.Option(help="Directory for a WAV file of each event.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Find events in sound files: when, how long, how loud in each channel."""
+    """Find events in sound files: their time, length and level in each channel."""
     import numpy as np
 
     from detectaudio.detector import Detector
@@ -97,11 +112,11 @@ def find(
         check_output_directory(cut)
     recording = read_wav(files)
     if not 0 <= listen < len(recording.channels):
-        raise InputError(f"--listen is 0 to {len(recording.channels) - 1}, not {listen}")
+        raise InputError(f"--listen must be from 0 to {len(recording.channels) - 1}, not {listen}")
     detector = Detector(sigmas=sigmas)
     total = recording.samples * len(recording.channels)
     with (
-        interrupted_with("the recording is not searched to its end, so that nothing is shown"),
+        interrupted_with("the recording was not searched completely; nothing is shown"),
         Progress("find", total, "sample") as progress,
     ):
         events = search(
@@ -139,21 +154,25 @@ def _print_found(rows: list[dict[str, object]], seconds: float, as_json: bool) -
 def evaluate(
     seconds: Annotated[
         float,
-        typer.Option(help="Length of the recording of each level.", callback=within(1, 600)),
+        typer.Option(help="Length of the recording for each level.", callback=within(1, 600)),
     ] = 120.0,
     sigmas: Sigmas = 7.0,
     seed: Annotated[
-        int, typer.Option(help="Same seed, same recordings.", callback=within(0, 2**32))
+        int,
+        typer.Option(
+            help="Seed of the random numbers; the same seed gives the same recordings.",
+            callback=within(0, 2**32),
+        ),
     ] = 1,
     json: Json = False,
 ) -> None:
-    """How many events of each signal-to-noise ratio are found, and the false alarms."""
+    """Measure how many events are found at each signal-to-noise ratio, and the false alarms."""
     from detectaudio.detector import Detector
     from detectaudio.outcome import SURE_DB, sweep
 
     levels = (3.0, 6.0, 8.0, 10.0, 11.0, 12.0, 13.0, 15.0, 20.0)
     with (
-        interrupted_with("the evaluation is not finished, so that nothing is shown"),
+        interrupted_with("the evaluation was not finished; nothing is shown"),
         Progress("evaluate") as progress,
     ):
         rows = sweep(levels, seconds, Detector(sigmas=sigmas), seed, progress)
@@ -171,5 +190,5 @@ def evaluate(
     hours = seconds * len(rows) / 3600
     typer.echo(
         f"{missed} events of {SURE_DB:g} dB and more missed; "
-        f"{false / hours:.1f} false alarms an hour"
+        f"{false / hours:.1f} false alarms per hour"
     )

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 __all__ = ["before_sync", "benchmark", "benchmark_blocks", "check_window", "with_sync"]
 
-#: What the paper's XStream reached (section II), in samples/s over the four channels.
+#: Throughput of XStream in the paper (section II), in samples/s over the four channels.
 PAPERS_SAMPLES_PER_SECOND = 7.5e6
-#: GNU Radio 3.10 on a machine like ours, for the detector alone: no CFAR and no sync.
+#: GNU Radio 3.10 on a similar machine, for the detector without CFAR and sync.
 FLOOR_MSAMPLES = 100.0
 #: The variant with blocks, on the same machine.
 BLOCKS_FLOOR_MSAMPLES = 800.0
 
 
 def check_window(window: int, recording: Recording) -> None:
-    """Refuse windows so large that much of a recording does not fill one, and is not judged."""
+    """Refuse windows so large that much of the recording would not fill one."""
     from xstream.errors import InputError
 
     most = recording.samples // 8
     if window > most:
         raise InputError(
-            f"--window is at most {most:,} for a recording of {recording.samples:,} samples, "
+            f"--window must be at most {most:,} for a recording of {recording.samples:,} samples, "
             f"not {window:,}"
         )
 
@@ -40,7 +40,7 @@ def check_window(window: int, recording: Recording) -> None:
 def with_sync(
     query: Query, recording: Recording, window: int, repeat: int, detector: Detector | None = None
 ) -> SinkRef:
-    """DETECTAUDIO as it is, its channels in segments of `window` samples."""
+    """Declare DETECTAUDIO, with channels in segments of `window` samples."""
     from detectaudio.query import declare, sources
 
     check_window(window, recording)
@@ -51,7 +51,7 @@ def with_sync(
 def before_sync(
     query: Query, recording: Recording, window: int, repeat: int, detector: Detector
 ) -> SinkRef:
-    """The same, cut off before `sync`: the channels are played and only one is examined."""
+    """Declare it without `sync`: all channels are read and one is examined."""
     from detectaudio.query import detections, sources
 
     channels = sources(query, recording, window, repeat)
@@ -61,14 +61,14 @@ def before_sync(
 
 
 def benchmark(settings: Settings) -> Report:
-    """Four channels, detector, CFAR and sync: DETECTAUDIO (section II.A)."""
+    """Measure DETECTAUDIO (section II.A): four channels, detector, CFAR and sync."""
     from detectaudio.detector import Detector
 
     return _measured("detectaudio", settings, Detector(), FLOOR_MSAMPLES)
 
 
 def benchmark_blocks(settings: Settings) -> Report:
-    """DETECTAUDIO with segments of `--window` samples between its operators."""
+    """Measure DETECTAUDIO with segments of `--window` samples between its operators."""
     from detectaudio.detector import Detector
 
     detector = Detector().in_blocks(settings.window)
@@ -115,7 +115,7 @@ def _measured(name: str, settings: Settings, detector: Detector, floor: float) -
     reached, plain = (results[form].samples_per_second for form in forms)
     report.figures = [
         Figure("over all channels", reached / 1e6, "Msamples/s", floor),
-        Figure("throughput that sync costs", 1.0 - reached / plain, "of 1", ceiling=0.10),
+        Figure("throughput cost of sync", 1.0 - reached / plain, "of 1", ceiling=0.10),
         Figure("against the paper's", reached / PAPERS_SAMPLES_PER_SECOND, "times"),
     ]
     return report

@@ -1,4 +1,4 @@
-"""What was found beside what is there."""
+"""Comparison of the events that were found with the known ones."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from xstream.console import Progress
 
 __all__ = ["SURE_DB", "Outcome", "evaluate", "sweep"]
 
-#: Every event of at least this signal-to-noise ratio is found; `xstream detectaudio evaluate`
-#: prints how often weaker ones are.
+#: All events of at least this signal-to-noise ratio are found; `xstream detectaudio evaluate`
+#: prints the share of weaker ones.
 SURE_DB = 13.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Events found and missed, and ranges in which there is no event."""
+    """Events that were found or missed, and false alarms."""
 
     found: tuple[Event, ...]
     missed: tuple[Event, ...]
     false_alarms: tuple[tuple[int, int], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "found": len(self.found),
             "missed": [event.start for event in self.missed],
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def evaluate(events: Sequence[Event], found: Sequence[Found], padding: int) -> Outcome:
-    """An event is found where a range, without its padding, overlaps it.
+    """Compare; an event is found if a range without its padding overlaps it.
 
     >>> from detectaudio import Detector, evaluate, find, generate
     >>> recording = generate(seconds=4.0, events=3, snr_db=15.0, seed=2)
@@ -62,7 +62,7 @@ def sweep(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[tuple[float, int, int, int]]:
-    """Level, events, how many were found, false alarms: for each level a recording of its own."""
+    """Return level, events, events found and false alarms of a recording for each level."""
     chosen = detector or Detector()
     told = progress or Progress.silent()
     told.begin(len(levels_db), "level")

@@ -11,12 +11,12 @@ __all__ = ["declare", "declare_blocks"]
 
 
 def declare(query: xs.Query, window: int, repeat: int) -> None:
-    """Four channels in segments of `window` samples; windows of 32 between the operators."""
+    """Declare four channels in segments of `window` samples, with windows of 32 in between."""
     recording = generate(seconds=10.0, events=4)
     with_sync(query, recording, window, repeat)
 
 
 def declare_blocks(query: xs.Query, window: int, repeat: int) -> None:
-    """The same with segments of `window` samples between the operators too."""
+    """Declare it with segments of `window` samples between the operators too."""
     recording = generate(seconds=10.0, events=4)
     with_sync(query, recording, window, repeat, Detector().in_blocks(window))

@@ -1,4 +1,4 @@
-"""The query: one channel is listened to, and what stands out is cut out of all of them."""
+"""The query: events are detected in one channel and cut out of all channels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from detectaudio.recording import Recording
 
 __all__ = ["SEGMENT", "Found", "declare", "detections", "find", "heard", "sources"]
 
-#: Samples of a segment as it leaves a channel; `rewindow` cuts the detector's windows out of them.
+#: Samples per segment of a channel; `rewindow` cuts them into the detector's windows.
 SEGMENT = 4096
 
-#: Where an event was found, padding and all, and the samples of every channel.
+#: The range of an event including its padding, and the samples of every channel.
 Found = tuple[xs.SigSeg, ...]
 
 
@@ -26,7 +26,7 @@ def sources(
     offered_hz: float | None = None,
     label: str = "",
 ) -> list[xs.Stream]:
-    """The channels of a recording, each a source of its own; `label` goes before their names."""
+    """Add a source for each channel of a recording; `label` is a prefix of their names."""
     return [
         query.source(
             xs.io.array(
@@ -39,7 +39,7 @@ def sources(
 
 
 def detections(channel: xs.Stream, rate_hz: float, detector: Detector) -> xs.Stream:
-    """Ranges (keep, start, stop) of the events of one channel, for `sync`."""
+    """Return the ranges (keep, start, stop) of the events of one channel, for `sync`."""
     windows = channel.rewindow(detector.block)
     spectra = windows.hanning(detector.window).fft(detector.window)
     scores = spectra.map(score(detector.bins), detector.weights(rate_hz))
@@ -56,7 +56,7 @@ def detections(channel: xs.Stream, rate_hz: float, detector: Detector) -> xs.Str
 def declare(
     channels: Sequence[xs.Stream], rate_hz: float, detector: Detector | None = None, listen: int = 0
 ) -> xs.Stream:
-    """A tuple with a segment of every channel for each event that `listen` hears.
+    """Return a tuple with a segment of every channel for each event in channel `listen`.
 
     >>> import xstream as xs
     >>> from detectaudio import Detector, declare, generate
@@ -79,9 +79,9 @@ def find(
     memory: str = "refcount-lazy",
     progress: Callable[[xs.Run], None] | None = None,
 ) -> list[Found]:
-    """The events of a recording, each with its samples in every channel.
+    """Return the events of a recording, each with its samples in every channel.
 
-    `KeyboardInterrupt` where Ctrl-C cuts it short: some of the events are not all of them.
+    Ctrl-C raises `KeyboardInterrupt`, because a part of the events is not a result.
     """
     chosen = detector or Detector()
     query = xs.Query("detectaudio")
@@ -93,7 +93,7 @@ def find(
 
 
 def heard(found: Found, padding: int) -> tuple[int, int]:
-    """Where an event lies in the stream, without its padding."""
+    """Return the range of an event in the stream without its padding."""
     segment = found[0]
     start, stop = segment.start + padding, segment.stop - padding
     middle = (segment.start + segment.stop) // 2

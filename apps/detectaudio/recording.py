@@ -1,7 +1,7 @@
-"""Recordings of a four-microphone array: generated, with events that are known, or from WAV files.
+"""Recordings of a four-microphone array: generated with known events, or read from WAV files.
 
-Generated ones have the noise of an amplifier, wind below 200 Hz, and calls that sweep over a few
-kilohertz like those of marmots and birds and reach the microphones one after another.
+Generated recordings have amplifier noise, wind below 200 Hz, and calls that sweep over a few
+kilohertz, like those of marmots and birds, and reach the microphones at different times.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ CHANNELS = 4
 NOISE = 0.01
 SOUND_M_S = 343.0
 #: Microphones at the corners of a square, in metres: x and y of each.
-#: Noise is made so many samples at a time: Ctrl-C is noticed in between.
+#: Samples of noise that are generated at a time; Ctrl-C is handled in between.
 BLOCK_SAMPLES = 1 << 21
 SQUARE_M = np.array([[0.06, 0.06], [-0.06, 0.06], [-0.06, -0.06], [0.06, -0.06]])
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A sound in a recording, by sample indices in its first channel."""
+    """A sound in a recording, with its sample indices in the first channel."""
 
     start: int
     stop: int
-    #: Its power while it lasts over that of the noise, at the microphone.
+    #: Signal-to-noise ratio at the microphone during the event.
     snr_db: float
     bearing_rad: float
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Channels of equal length, and what is known to be in them."""
+    """Channels of equal length and the known events."""
 
     channels: tuple[npt.NDArray[np.float32], ...]
     rate_hz: float
@@ -50,17 +50,17 @@ class Recording:
 
     @property
     def samples(self) -> int:
-        """Samples of each channel."""
+        """The number of samples per channel."""
         return len(self.channels[0])
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """The length in seconds."""
         return self.samples / self.rate_hz
 
 
 def call(rng: np.random.Generator, rate_hz: float) -> npt.NDArray[np.float64]:
-    """One call of power 1: a sweep with a harmonic, faded in and out."""
+    """Return a call of power 1: a sweep with a harmonic, faded in and out."""
     count = round(rng.uniform(0.05, 0.25) * rate_hz)
     time = np.arange(count) / rate_hz
     low_hz, high_hz = rng.uniform(2_000.0, 4_000.0), rng.uniform(4_000.0, 8_000.0)
@@ -73,7 +73,7 @@ def call(rng: np.random.Generator, rate_hz: float) -> npt.NDArray[np.float64]:
 
 
 def delayed(sound: npt.NDArray[np.float64], samples: float) -> npt.NDArray[np.float64]:
-    """A sound by so many samples later, fractions too, with room at both ends."""
+    """Delay a sound by a possibly fractional number of samples, with room at both ends."""
     room = 64
     padded = np.concatenate([np.zeros(room), sound, np.zeros(room)])
     turns = np.fft.rfftfreq(len(padded)) * (samples - room)
@@ -83,7 +83,7 @@ def delayed(sound: npt.NDArray[np.float64], samples: float) -> npt.NDArray[np.fl
 def arrivals(
     bearing_rad: float, microphones_m: npt.NDArray[np.float64], rate_hz: float
 ) -> npt.NDArray[np.float64]:
-    """When a plane wave reaches each microphone, in samples after the array's middle."""
+    """Return when a plane wave reaches each microphone, in samples after the array's centre."""
     towards = np.array([np.cos(bearing_rad), np.sin(bearing_rad)])
     return np.asarray(-(microphones_m @ towards) / SOUND_M_S * rate_hz)
 
@@ -91,13 +91,13 @@ def arrivals(
 def noise(
     rng: np.random.Generator, samples: int, rate_hz: float, level: float = NOISE
 ) -> npt.NDArray[np.float64]:
-    """White noise of that deviation, and wind: slow and louder."""
+    """Return white noise of the given deviation, and wind, which is slower and louder."""
     found = np.empty(samples)
     blocks = [slice(at, at + BLOCK_SAMPLES) for at in range(0, samples, BLOCK_SAMPLES)]
     for block in blocks:
         rng.standard_normal(out=found[block])
         found[block] *= level
-    every = max(1, round(rate_hz / 240.0))  # gusts a few milliseconds long, joined by lines
+    every = max(1, round(rate_hz / 240.0))  # gusts of a few milliseconds, interpolated linearly
     gusts = rng.standard_normal(samples // every + 2) * (2.0 * level)
     for block in blocks:
         at = np.arange(block.start, min(block.stop, samples)) / every
@@ -113,10 +113,10 @@ def generate(
     rate_hz: float = RATE_HZ,
     progress: Progress | None = None,
 ) -> Recording:
-    """A recording with so many events, spread over it at random places, none of them touching.
+    """Generate a recording with events at random positions that do not touch.
 
     `snr_db` is one value for all events, or the range that they are drawn from. `progress` advances
-    by one for the noise, and by one for each event.
+    by one for the noise and by one for each event.
 
     >>> recording = generate(seconds=1.0, events=1, seed=4)
     >>> len(recording.channels), recording.samples, len(recording.events)
@@ -152,7 +152,7 @@ def generate(
 
 
 def read_wav(paths: Sequence[Path]) -> Recording:
-    """The channels of one sound file, or of several, one after another."""
+    """Read the channels of one or several sound files."""
     channels: list[npt.NDArray[np.float32]] = []
     rates = set()
     for path in paths:
@@ -162,14 +162,12 @@ def read_wav(paths: Sequence[Path]) -> Recording:
     if not channels or not len(channels[0]):
         raise InputError(f"{', '.join(map(str, paths))}: no samples")
     if len(rates) > 1 or len({len(channel) for channel in channels}) > 1:
-        raise InputError(
-            f"{', '.join(map(str, paths))}: the channels differ in length or in samples/s"
-        )
+        raise InputError(f"{', '.join(map(str, paths))}: the channels differ in length or in rate")
     return Recording(tuple(channels), rates.pop())
 
 
 def write_wav(recording: Recording, path: Path) -> None:
-    """All channels in one WAV file, as 16-bit samples: whole, or not at all."""
+    """Write all channels to one WAV file with 16-bit samples, atomically."""
     require_package("soundfile")
     import soundfile
 

@@ -1,10 +1,10 @@
-"""PIPELINE: leaks of a water main, heard in the echoes of its pressure transients.
+"""PIPELINE: detects leaks of a water main from the echoes of its pressure transients.
 
 detector     the parameters, as the paper's benchmark has them (section II.A, Figure 3)
 _kernels     LeakDetect: is the echo too weak?
 query        the query: overlapping windows, Haar wavelet, four trimpeaks, zip, LeakDetect
 pressure     synthetic pressure: drift, noise, transients with echoes, some of them with leaks
-outcome      what was found, beside what is there
+outcome      compares the leaks that were found with the known ones
 measure      `xstream bench pipeline`
 profiled     `xstream profile pipeline`
 cli          `xstream leaks`
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leaks.pressure import Pressure, Transient, generate
     from leaks.query import declare, find
 
-#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+#: Names are loaded on first use, because `xstream --help` imports the package for its commands.
 _HOMES = {
     "LeakDetector": "leaks.detector",
     "Outcome": "leaks.outcome",

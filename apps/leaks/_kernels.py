@@ -1,10 +1,10 @@
-"""LeakDetect, the one operator that is PIPELINE's own."""
+"""LeakDetect, the only operator that is specific to PIPELINE."""
 
 import numba
 
 import xstream as xs
 
-#: Of Gaussian noise the deviation is so many times the mean of its absolute values.
+#: Ratio of the deviation of Gaussian noise to the mean of its absolute values.
 DEVIATION_OF_MEAN = 1.2533
 
 
@@ -18,10 +18,10 @@ def mean_absolute(samples):
 
 @xs.kernel(out={"start": int, "ratio": float})
 def leak_detect(details, first, rest, second, third, fourth, level, guard, limit, sigmas, out):
-    """The front is the largest swing, the echo the largest one behind it.
+    """Detect a leak: the front is the largest swing, and the echo is the largest one after it.
 
-    A front near an end of the window belongs to the window beside it, which has it whole. One that
-    does not stand out of the noise is none: noise has echoes of any size.
+    A front near the end of a window belongs to the next window, which contains all of it. A front
+    that does not exceed the noise is ignored, because noise has echoes of any size.
     """
     at = len(details) - len(rest)
     if at * level < guard or (len(rest) - 1) * level < guard:

@@ -1,4 +1,4 @@
-"""The commands below `xstream leaks`."""
+"""The commands of `xstream leaks`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from xstream.console import Progress, check_output_file, interrupted_with, whole_file, within
 
 app = typer.Typer(
-    help="PIPELINE: leaks of a water main, in the echoes of its pressure transients.",
+    help="PIPELINE: detect leaks of a water main from the echoes of pressure transients.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -19,22 +19,26 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command()
 def generate(
-    out: Annotated[Path, typer.Argument(help="The .npy file to write.")],
+    out: Annotated[Path, typer.Argument(help=".npy file to write.")],
     seconds: Annotated[
         float,
-        typer.Option(help="How long, at 8,000 samples/s.", callback=within(1, 3600)),
+        typer.Option(help="Length of the recording, at 8,000 samples/s.", callback=within(1, 3600)),
     ] = 60.0,
     transients: Annotated[
-        int, typer.Option(help="How many dips of pressure.", callback=within(0, 3200))
+        int, typer.Option(help="Number of pressure transients.", callback=within(0, 3200))
     ] = 20,
     leaks: Annotated[
-        int, typer.Option(help="How many of them have passed a leak.", callback=within(0, 3200))
+        int, typer.Option(help="Number of transients with a leak.", callback=within(0, 3200))
     ] = 8,
     seed: Annotated[
-        int, typer.Option(help="Same seed, same samples.", callback=within(0, 2**32))
+        int,
+        typer.Option(
+            help="Seed of the random numbers; the same seed gives the same samples.",
+            callback=within(0, 2**32),
+        ),
     ] = 1,
 ) -> None:
-    """Write pressure with known leaks, and beside it a CSV file that says where they are."""
+    """Write pressure with known leaks, and a CSV file with their positions."""
     import numpy as np
 
     from leaks.pressure import generate as make
@@ -42,7 +46,7 @@ def generate(
     from xstream.report.page import write
 
     if out.suffix != ".npy":
-        raise InputError(f"{out}: the name of the file to write ends in .npy")
+        raise InputError(f"{out}: the file name must end in .npy")
     known = out.with_suffix(".csv")
     for path in (out, known):
         check_output_file(path)
@@ -60,19 +64,19 @@ def generate(
 
 @app.command()
 def find(
-    file: Annotated[Path, typer.Argument(help="A .npy file, or a CSV file: its last column.")],
+    file: Annotated[Path, typer.Argument(help=".npy file, or CSV file whose last column is read.")],
     rate_hz: Annotated[
-        float, typer.Option(help="Samples a second.", callback=within(0.001, 1e9))
+        float, typer.Option(help="Samples per second.", callback=within(0.001, 1e9))
     ] = 8_000.0,
     json: Json = False,
 ) -> None:
-    """Find leaks in a file: when, and how weak the echo is."""
+    """Find leaks in a file: their time and the strength of the echo."""
     from leaks.pressure import read
     from leaks.query import find as search
 
     pressure = read(file, rate_hz)
     with (
-        interrupted_with("the file is not searched to its end, so that nothing is shown"),
+        interrupted_with("the file was not searched completely; nothing is shown"),
         Progress("find", len(pressure.samples), "sample") as progress,
     ):
         found = search(pressure, progress=lambda run: progress.update(run.source_samples))
@@ -91,19 +95,23 @@ def find(
 def evaluate(
     seconds: Annotated[
         float,
-        typer.Option(help="Length of the recording of each level.", callback=within(5, 3600)),
+        typer.Option(help="Length of the recording for each level.", callback=within(5, 3600)),
     ] = 150.0,
     seed: Annotated[
-        int, typer.Option(help="Same seed, same recordings.", callback=within(0, 2**32))
+        int,
+        typer.Option(
+            help="Seed of the random numbers; the same seed gives the same recordings.",
+            callback=within(0, 2**32),
+        ),
     ] = 1,
     json: Json = False,
 ) -> None:
-    """How many leaks of each height over the noise are found, and the false alarms."""
+    """Measure how many leaks are found at each signal-to-noise ratio, and the false alarms."""
     from leaks.outcome import SURE_DB, sweep
 
     levels = (20.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 40.0, 50.0)
     with (
-        interrupted_with("the evaluation is not finished, so that nothing is shown"),
+        interrupted_with("the evaluation was not finished; nothing is shown"),
         Progress("evaluate") as progress,
     ):
         rows = sweep(levels, seconds, seed=seed, progress=progress)

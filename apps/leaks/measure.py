@@ -1,4 +1,4 @@
-"""`xstream bench pipeline`: samples a second of PIPELINE."""
+"""`xstream bench pipeline`: samples per second of PIPELINE."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ["benchmark", "pipeline"]
 
-#: What the paper's XStream reached (section II), in samples/s.
+#: Throughput of XStream in the paper (section II), in samples/s.
 PAPERS_SAMPLES_PER_SECOND = 4.3e6
 FLOOR_MSAMPLES = 60.0
 
 
 def pipeline(query: Query, pressure: Pressure, window: int, repeat: int) -> SinkRef:
-    """PIPELINE over a recording that comes in segments of `window` samples."""
+    """Declare PIPELINE over a recording in segments of `window` samples."""
     import xstream as xs
     from leaks.query import declare
 
@@ -27,7 +27,7 @@ def pipeline(query: Query, pressure: Pressure, window: int, repeat: int) -> Sink
 
 
 def benchmark(settings: Settings) -> Report:
-    """Haar wavelets over overlapping windows: PIPELINE (section II.A)."""
+    """Measure PIPELINE (section II.A): Haar wavelets over overlapping windows."""
     from leaks.outcome import SURE_DB, evaluate
     from leaks.pressure import generate, read
     from leaks.query import find

@@ -1,4 +1,4 @@
-"""What was found beside what is there."""
+"""Comparison of the leaks that were found with the known ones."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from xstream.console import Progress
 
 __all__ = ["SURE_DB", "Outcome", "evaluate", "sweep"]
 
-#: Every leak is found whose transient stands at least so high above the noise.
+#: All leaks of at least this signal-to-noise ratio are found.
 SURE_DB = 30.0
-#: A front is told at most so far from the middle of its dip.
+#: Largest distance of a reported front from the middle of its transient.
 NEAR_SAMPLES = 64
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Leaks found and missed, and what was taken for a leak and is none."""
+    """Leaks that were found or missed, and false alarms."""
 
     found: tuple[Transient, ...]
     missed: tuple[Transient, ...]
     false_alarms: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "found": len(self.found),
             "missed": [leak.at for leak in self.missed],
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def evaluate(pressure: Pressure, found: Sequence[tuple[int, float]]) -> Outcome:
-    """A leak is found where a front was told within a few samples of it.
+    """Compare; a leak is found if a front was reported within a few samples of it.
 
     >>> from leaks import evaluate, find, generate
     >>> pressure = generate(seconds=60.0, transients=12, leaks=5, seed=5)
@@ -59,7 +59,7 @@ def sweep(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[tuple[float, int, int, int]]:
-    """Level, leaks, how many were found, false alarms: for each level a recording of its own."""
+    """Return level, leaks, leaks found and false alarms of a recording for each level."""
     told = progress or Progress.silent()
     told.begin(len(levels_db), "level")
     rows = []

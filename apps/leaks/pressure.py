@@ -1,7 +1,7 @@
 """Synthetic pressure of a water main: drift, sensor noise, and transients with their echoes.
 
-A pump or a valve sends a short dip of pressure down the pipe; it comes back from the far end, with
-most of its height where the pipe is sound, and with little of it where it has passed a leak.
+A pump or a valve sends a short dip of pressure down the pipe, which is reflected at the far end.
+The echo keeps most of the height of the dip if the pipe is intact, and little of it after a leak.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["Pressure", "Transient", "generate", "read"]
 RATE_HZ = 8_000.0
 LEVEL_BAR = 4.0
 NOISE_BAR = 0.002
-#: Pressure is made so many samples at a time: Ctrl-C is noticed in between.
+#: Samples that are generated at a time; Ctrl-C is handled in between.
 BLOCK_SAMPLES = 1 << 20
 #: A dip's width, and the echo's delay: together they fit the guard of a window.
 DIP_SAMPLES = 20.0
 DELAY_SAMPLES = (130, 180)
-#: Sound pipes give back this share of a dip. More could swing further than the front, for the
-#: wavelet looks at every 16th sample only.
+#: Share of a dip that an intact pipe reflects. A stronger echo could exceed the front, because the
+#: wavelet takes only every 16th sample.
 SOUND_ECHO, LEAKY_ECHO = (0.5, 0.7), (0.03, 0.15)
-#: Transients are at least so far apart that no window has two.
+#: Smallest distance of two transients, so that no window has two.
 APART_SAMPLES = 9_000
 
 
@@ -44,7 +44,7 @@ class Transient:
 
 @dataclass(frozen=True, eq=False)
 class Pressure:
-    """Samples of one sensor, and what is known to be in them."""
+    """Samples of one sensor and the known transients."""
 
     samples: npt.NDArray[np.float64]
     rate_hz: float
@@ -52,7 +52,7 @@ class Pressure:
 
     @property
     def leaks(self) -> tuple[Transient, ...]:
-        """The transients that tell of a leak."""
+        """The transients with a leak."""
         return tuple(transient for transient in self.transients if transient.leak)
 
 
@@ -63,9 +63,9 @@ def generate(
     snr_db: float | tuple[float, float] = (30.0, 50.0),
     seed: int = 1,
 ) -> Pressure:
-    """Pressure with so many transients, of which `leaks` have passed a leak.
+    """Generate pressure with transients, of which `leaks` have passed a leak.
 
-    `snr_db` is a dip's height over the deviation of the noise: one value, or a range.
+    `snr_db` is the height of a dip relative to the deviation of the noise: one value or a range.
 
     >>> pressure = generate(seconds=30.0, transients=5, leaks=2)
     >>> len(pressure.samples), len(pressure.transients), len(pressure.leaks)
@@ -107,7 +107,7 @@ def _add_dip(samples: npt.NDArray[np.float64], at: int, height: float) -> None:
 
 
 def read(path: Path, rate_hz: float = RATE_HZ) -> Pressure:
-    """Samples of a `.npy` file, or of a CSV file: its last column."""
+    """Read the samples of a `.npy` file, or of the last column of a CSV file."""
     if not path.exists():
         raise InputError(f"{path} does not exist")
     try:
@@ -124,7 +124,7 @@ def read(path: Path, rate_hz: float = RATE_HZ) -> Pressure:
 
 
 def _last_column(path: Path) -> npt.NDArray[Any]:
-    """The last column of a CSV file."""
+    """Read the last column of a CSV file."""
     import pyarrow.csv
 
     with path.open("rb") as file:

@@ -10,5 +10,5 @@ __all__ = ["declare"]
 
 
 def declare(query: xs.Query, window: int, repeat: int) -> None:
-    """Rewindow, Haar, trimpeaks, zip and LeakDetect, in segments of `window` samples."""
+    """Declare PIPELINE with a source of segments of `window` samples."""
     pipeline(query, generate(), window, repeat)

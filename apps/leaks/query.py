@@ -13,7 +13,7 @@ __all__ = ["declare", "find"]
 
 
 def declare(pressure: xs.Stream, detector: LeakDetector | None = None) -> xs.Stream:
-    """(start, ratio) of every front whose echo is too weak.
+    """Return (start, ratio) of every front whose echo is too weak.
 
     >>> import xstream as xs
     >>> from leaks import declare, generate
@@ -43,9 +43,9 @@ def find(
     memory: str = "refcount-lazy",
     progress: Callable[[xs.Run], None] | None = None,
 ) -> list[tuple[int, float]]:
-    """Where leaks are, by sample index, and how weak their echoes are.
+    """Return the sample indices of leaks and the ratios of their echoes.
 
-    `KeyboardInterrupt` where Ctrl-C cuts it short: some of the leaks are not all of them.
+    Ctrl-C raises `KeyboardInterrupt`, because a part of the leaks is not a result.
     """
     query = xs.Query("pipeline")
     stream = query.source(xs.io.array(pressure.samples, pressure.rate_hz), name="pressure")

@@ -1,9 +1,9 @@
-"""Acoustic localisation: bearings of several microphone arrays, and where they cross.
+"""Acoustic localisation from the bearings of several microphone arrays.
 
-scene        arrays in a field, calls at known places, what every microphone hears
+scene        arrays in a field, calls at known positions, the signal of every microphone
 _kernels     bearing of an event at one array, position from the bearings of several
 query        DETECTAUDIO at every array, bearings, position
-outcome      how far positions are from the truth
+outcome      compares positions with the known ones
 measure      `xstream bench localise`
 profiled     `xstream profile localise`
 cli          `xstream localise`
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from localise.query import Located, declare, locate
     from localise.scene import Call, Scene, generate
 
-#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+#: Names are loaded on first use, because `xstream --help` imports the package for its commands.
 _HOMES = {
     "Call": "localise.scene",
     "Located": "localise.query",

@@ -1,4 +1,4 @@
-"""The bearing of an event at one array, and the place where bearings cross."""
+"""The bearing of an event at one array, and the intersection of bearings."""
 
 import math
 
@@ -7,16 +7,16 @@ import numpy as np
 
 import xstream as xs
 
-#: Lags that a pair of microphones may differ by, in samples: 17 cm of sound, and some.
+#: Largest lag of a pair of microphones in samples: 17 cm of sound and a margin.
 MAX_LAG = 28
 MICROPHONES = 4
-#: Bearings that pass a place by more than this, in the mean, are not all of it.
+#: Bearings with a larger mean distance from their intersection do not belong to one call.
 MOST_OFF_M = 0.5
 
 
 @numba.njit(fastmath={"reassoc", "contract"})
 def product(a, b, lag):
-    """The sum of a[i] * b[i + lag] where both are there."""
+    """Return the sum of a[i] * b[i + lag] over the indices of both."""
     total = np.float32(0.0)
     first, stop = max(0, -lag), min(len(a), len(b) - lag)
     for i in range(first, stop):
@@ -26,7 +26,7 @@ def product(a, b, lag):
 
 @numba.njit
 def high_passed(samples):
-    """Differences of neighbours: wind is slow, calls are not."""
+    """Return differences of adjacent samples, which suppresses slow wind."""
     out = np.empty(len(samples) - 1, np.float32)
     for i in range(len(out)):
         out[i] = samples[i + 1] - samples[i]
@@ -35,14 +35,14 @@ def high_passed(samples):
 
 @numba.njit
 def delay(a, b, scores):
-    """By how many samples b hears a later, fractions too, and how alike both are."""
+    """Return the fractional delay of b against a in samples, and their correlation."""
     best = 0
     for lag in range(-MAX_LAG, MAX_LAG + 1):
         scores[lag + MAX_LAG] = product(a, b, lag)
         if scores[lag + MAX_LAG] > scores[best]:
             best = lag + MAX_LAG
     lag = float(best - MAX_LAG)
-    if 0 < best < 2 * MAX_LAG:  # the top of a parabola through three points
+    if 0 < best < 2 * MAX_LAG:  # the maximum of a parabola through three points
         left, top, right = scores[best - 1], scores[best], scores[best + 1]
         bend = left - 2 * top + right
         if bend < 0:
@@ -53,7 +53,7 @@ def delay(a, b, scores):
 
 @xs.kernel(out={"start": int, "bearing_rad": float, "alike": float})
 def bearing(a, b, c, d, x_m, y_m, heading_rad, metres_a_sample, out):
-    """Where a plane wave comes from that fits the delays of all six pairs best."""
+    """Return the direction of the plane wave that fits the delays of all six pairs best."""
     heard = (high_passed(a), high_passed(b), high_passed(c), high_passed(d))
     scores = np.empty(2 * MAX_LAG + 1, np.float32)
     xx = xy = yy = xd = yd = alike = 0.0
@@ -61,7 +61,7 @@ def bearing(a, b, c, d, x_m, y_m, heading_rad, metres_a_sample, out):
         for j in range(i + 1, MICROPHONES):
             lag, weight = delay(heard[i], heard[j], scores)
             weight = max(weight, 0.0) ** 2
-            # The wave comes along u: it reaches j later by (p_i - p_j) . u / speed.
+            # The wave comes from direction u and reaches j later by (p_i - p_j) . u / speed.
             dx, dy, ahead_m = x_m[i] - x_m[j], y_m[i] - y_m[j], lag * metres_a_sample
             xx += weight * dx * dx
             xy += weight * dx * dy
@@ -77,16 +77,16 @@ def bearing(a, b, c, d, x_m, y_m, heading_rad, metres_a_sample, out):
     out.emit(out.start, math.atan2(math.sin(angle), math.cos(angle)), alike)
 
 
-# -- where bearings cross --------------------------------------------------------------------
-# state.groups: bearings that may be of one call, one row a group: its time, how many, then a
-# bearing and a weight for each array (weight 0: none yet).
+# -- intersection of bearings ----------------------------------------------------------------
+# state.groups: bearings that may belong to one call, one row per group: its time, their number,
+# then a bearing and a weight for each array (weight 0: none yet).
 
 GROUP_TIME, GROUP_COUNT, GROUP_HEAD = 0, 1, 2
 
 
 @numba.njit
 def crossing(group, places_x, places_y):
-    """The place nearest to all bearings of a group, and how far they pass it (root mean square)."""
+    """Return the position nearest to all bearings of a group, and their RMS distance from it."""
     xx = xy = yy = xd = yd = weights = 0.0
     for i in range(len(places_x)):
         angle, weight = group[GROUP_HEAD + 2 * i], group[GROUP_HEAD + 2 * i + 1]
@@ -99,7 +99,7 @@ def crossing(group, places_x, places_y):
         yd += weight * ny * along
         weights += weight
     determinant = xx * yy - xy * xy
-    if determinant < 1e-6 * weights * weights:  # parallel: they cross nowhere
+    if determinant < 1e-6 * weights * weights:  # parallel: no intersection
         return math.nan, math.nan, math.nan
     x, y = (xd * yy - yd * xy) / determinant, (yd * xx - xd * xy) / determinant
     missed = 0.0
@@ -112,9 +112,9 @@ def crossing(group, places_x, places_y):
 
 @numba.njit
 def without_the_odd_one(group, places_x, places_y, most_off_m):
-    """The crossing, less the one array whose bearing fits none of the others, where one does not.
+    """Return the intersection, without one array whose bearing does not fit the others, if any.
 
-    A call of one pitch fits a pair of microphones at several delays, and the wrong one may win.
+    A call of one pitch fits a pair of microphones at several delays, and a wrong one may be chosen.
     """
     x, y, off = crossing(group, places_x, places_y)
     if group[GROUP_COUNT] < 4 or off <= most_off_m:
@@ -145,10 +145,10 @@ def tell(group, places_x, places_y, least, out):
     at_end=True,
 )
 def cross(stream, start, bearing_rad, alike, places_x, places_y, near, hold, least, state, out):
-    """Bearings within `near` samples of one another are one call; told once all arrays have it.
+    """Group bearings within `near` samples to one call; emit it when all arrays have heard it.
 
-    A call that some array does not hear is told when another comes `hold` samples later, or at the
-    end, if `least` arrays heard it.
+    A call that an array does not hear is emitted when another one comes `hold` samples later, or at
+    the end, if at least `least` arrays heard it.
     """
     groups, count = state.groups, state.count
     row = GROUP_HEAD + 2 * len(places_x)

@@ -1,4 +1,4 @@
-"""The commands below `xstream localise`."""
+"""The commands of `xstream localise`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from xstream.console import interrupted_with, within
 
 app = typer.Typer(
-    help="Acoustic localisation: where calls come from, by several microphone arrays.",
+    help="Acoustic localisation: locate calls with several microphone arrays.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -17,30 +17,32 @@ app = typer.Typer(
 
 @app.callback()
 def _group() -> None:
-    """Acoustic localisation: where calls come from, by several microphone arrays."""
+    """Acoustic localisation: locate calls with several microphone arrays."""
 
 
 @app.command()
 def demo(
-    arrays: Annotated[int, typer.Option(help="Arrays of four microphones.")] = 4,
-    calls: Annotated[
-        int, typer.Option(help="How many calls there are.", callback=within(0, 100))
-    ] = 8,
+    arrays: Annotated[int, typer.Option(help="Number of arrays, of four microphones each.")] = 4,
+    calls: Annotated[int, typer.Option(help="Number of calls.", callback=within(0, 100))] = 8,
     snr_db: Annotated[
         float,
-        typer.Option(help="A call's signal-to-noise ratio at 10 m.", callback=within(-100, 100)),
+        typer.Option(help="Signal-to-noise ratio of a call at 10 m.", callback=within(-100, 100)),
     ] = 30.0,
     seed: Annotated[
-        int, typer.Option(help="Same seed, same scene.", callback=within(0, 2**32))
+        int,
+        typer.Option(
+            help="Seed of the random numbers; the same seed gives the same scene.",
+            callback=within(0, 2**32),
+        ),
     ] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Let calls be heard in a field, locate them, and compare with where they were."""
+    """Generate calls in a field, locate them, and compare with the known positions."""
     from localise.outcome import evaluate
     from localise.query import locate
     from localise.scene import generate
 
-    with interrupted_with("the calls are not all located, so that nothing is shown"):
+    with interrupted_with("not all calls were located; nothing is shown"):
         scene = generate(arrays, calls, snr_db, seed)
         found = locate(scene)
     outcome = evaluate(scene, found)
@@ -57,7 +59,7 @@ def demo(
     errors = ""
     if outcome.errors_m:
         errors = (
-            f"; errors {outcome.median_m:.3f} m in the middle, {outcome.largest_m:.3f} m at most"
+            f"; errors {outcome.median_m:.3f} m in the median, {outcome.largest_m:.3f} m at most"
         )
     typer.echo(
         f"{len(outcome.errors_m)} of {len(scene.calls)} calls located, "

@@ -1,4 +1,4 @@
-"""`xstream bench localise`: samples a second over all arrays, and how far positions are off."""
+"""`xstream bench localise`: samples per second over all arrays, and errors of positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["benchmark", "field"]
 
 
 def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
-    """The query over a scene that is played over and over."""
+    """Declare the query over a scene that is repeated."""
     from detectaudio.detector import Detector
     from detectaudio.measure import check_window
     from detectaudio.query import sources
@@ -30,7 +30,7 @@ def field(query: Query, scene: Scene, window: int, repeat: int) -> SinkRef:
 
 
 def benchmark(settings: Settings) -> Report:
-    """DETECTAUDIO at four arrays, bearings, positions (section II, acoustic localisation)."""
+    """Measure acoustic localisation (section II): four arrays, bearings, positions."""
     from detectaudio.measure import check_window
 
     from localise.outcome import evaluate
@@ -41,7 +41,7 @@ def benchmark(settings: Settings) -> Report:
     from xstream.errors import InputError
 
     if settings.input is not None:
-        raise InputError("localise makes its own scene: leave --input out")
+        raise InputError("localise generates its own scene: omit --input")
     scene = generate()
     check_window(settings.window, scene.recordings[0])
     outcome = evaluate(scene, locate(scene, None, settings.scheduler, settings.memory))
@@ -52,14 +52,13 @@ def benchmark(settings: Settings) -> Report:
     results = measure_forms(settings, {"localise": (form, settings.engine)}, samples)
     report = Report("localise", settings.to_json(), list(results.values()))
     report.checked = (
-        f"the places of {len(scene.calls)} calls, within a metre, and the number of positions in "
-        "each trial"
+        f"the positions of {len(scene.calls)} calls, within a metre, and their number in each trial"
     )
     reached = results["localise"].samples_per_second
     report.figures = [
         Figure("over all arrays", reached / 1e6, "Msamples/s"),
         Figure("of real time", reached * scene.recordings[0].seconds / samples, "times"),
-        Figure("error of positions, in the middle", outcome.median_m, "m"),
+        Figure("median error of positions", outcome.median_m, "m"),
         Figure("largest error of positions", outcome.largest_m, "m"),
     ]
     return report

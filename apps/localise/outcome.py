@@ -1,4 +1,4 @@
-"""How far positions are from the truth."""
+"""Comparison of positions with the known ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from localise.scene import Scene
 
 __all__ = ["Outcome", "evaluate"]
 
-#: A call is heard at most so long after it was made.
+#: Longest time from a call to its detection.
 WITHIN_S = 0.4
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Errors of the calls that were located, those that were not, and positions of none."""
+    """Errors of located calls, number of missed calls, and false alarms."""
 
     errors_m: tuple[float, ...]
     missed: int
@@ -27,16 +27,16 @@ class Outcome:
 
     @property
     def median_m(self) -> float:
-        """The error in the middle."""
+        """The median error."""
         return float(np.median(self.errors_m)) if self.errors_m else float("nan")
 
     @property
     def largest_m(self) -> float:
-        """The worst error."""
+        """The largest error."""
         return max(self.errors_m, default=float("nan"))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "located": len(self.errors_m),
             "missed": self.missed,
@@ -48,7 +48,7 @@ class Outcome:
 
 
 def evaluate(scene: Scene, found: Sequence[Located]) -> Outcome:
-    """A call is located by the position that follows it closest in time.
+    """Compare each call with the first position after it.
 
     >>> from localise import evaluate, generate, locate
     >>> scene = generate(arrays=4, calls=3, seed=2)

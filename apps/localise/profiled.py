@@ -10,5 +10,5 @@ __all__ = ["declare"]
 
 
 def declare(query: xs.Query, window: int, repeat: int) -> None:
-    """Four arrays of four channels, in segments of `window` samples."""
+    """Declare four arrays of four channels, in segments of `window` samples."""
     field(query, generate(), window, repeat)

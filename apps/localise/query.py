@@ -1,4 +1,4 @@
-"""The query: DETECTAUDIO at every array, the bearing of each event, the place where they cross."""
+"""The query: DETECTAUDIO at every array, the bearing of each event, and their intersection."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from localise.scene import FIELD_M, Scene
 
 __all__ = ["Located", "declare", "locate"]
 
-#: DETECTAUDIO with whole segments between its operators, the fast form.
+#: DETECTAUDIO with large segments between its operators, the fast form.
 DETECTOR = Detector().in_blocks(SEGMENT)
-#: Arrays hear a call at most so far apart: the sound's way across the field, and the detector's.
+#: Largest time difference of a call at two arrays: travel time of the sound and of the detector.
 NEAR_S = 2 * FIELD_M / SOUND_M_S + 0.1
-#: A call is told without the arrays that have not heard it when another comes so much later.
+#: A call is emitted without the missing arrays when another one comes this much later.
 HOLD_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A call: when the first array heard it, where it was, how well bearings agree, how many."""
+    """A call: time at the first array, position, distance of the bearings, number of arrays."""
 
     second: float
     x_m: float
@@ -42,7 +42,7 @@ def declare(
     detector: Detector | None = None,
     least: int = 2,
 ) -> xs.Stream:
-    """(start, x_m, y_m, off_m, arrays) of every call that `least` arrays have heard."""
+    """Return (start, x_m, y_m, off_m, arrays) of every call that `least` arrays have heard."""
     how, rate_hz = detector or DETECTOR, scene.rate_hz
     x_m, y_m = (np.ascontiguousarray(column) for column in SQUARE_M.T)
     bearings = [
@@ -64,7 +64,7 @@ def locate(
     scheduler: str = "df",
     memory: str = "refcount-lazy",
 ) -> list[Located]:
-    """The calls of a scene, in order.
+    """Return the calls of a scene in order.
 
     >>> from localise import generate, locate
     >>> found = locate(generate(arrays=3, calls=2, seed=5))

@@ -1,4 +1,4 @@
-"""Arrays of four microphones in a field, calls at known places, and what every microphone hears."""
+"""Arrays of four microphones in a field, calls at known positions, and the recordings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from xstream.errors import InputError
 
 __all__ = ["Call", "Scene", "generate"]
 
-#: Arrays stand on a circle of this radius; calls come from inside of it.
+#: Arrays are on a circle of this radius, and calls inside it.
 FIELD_M = 25.0
-#: Calls are so far apart that their echoes at all arrays do not meet.
+#: Calls are far enough apart not to overlap at any array.
 APART_S = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: when it was made, in seconds, and where, in metres."""
+    """A call: its time in seconds and its position in metres."""
 
     second: float
     x_m: float
@@ -30,22 +30,22 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A recording of each array, where the arrays stand and how they are turned, and the truth."""
+    """The recordings, positions and headings of the arrays, and the known calls."""
 
     recordings: tuple[Recording, ...]
-    #: x and y of each array's middle, in metres; its heading, anticlockwise from the x axis.
+    #: x and y of each array's centre in metres, and its heading, anticlockwise from the x axis.
     places_m: npt.NDArray[np.float64]
     headings_rad: npt.NDArray[np.float64]
     calls: tuple[Call, ...] = ()
 
     @property
     def rate_hz(self) -> float:
-        """Samples a second of every channel."""
+        """Samples per second of every channel."""
         return self.recordings[0].rate_hz
 
 
 def microphones(place_m: npt.NDArray[np.float64], heading_rad: float) -> npt.NDArray[np.float64]:
-    """Where an array's four microphones are."""
+    """Return the positions of the four microphones of an array."""
     cos, sin = np.cos(heading_rad), np.sin(heading_rad)
     turn = np.array([[cos, -sin], [sin, cos]])
     return np.asarray(place_m + SQUARE_M @ turn.T)
@@ -54,14 +54,14 @@ def microphones(place_m: npt.NDArray[np.float64], heading_rad: float) -> npt.NDA
 def generate(
     arrays: int = 4, calls: int = 6, snr_db: float = 30.0, seed: int = 1, clock_error_s: float = 0.0
 ) -> Scene:
-    """A field with so many arrays and calls; `snr_db` is a call's at 10 m.
+    """Generate a field with arrays and calls; `snr_db` is that of a call at 10 m.
 
     >>> scene = generate(arrays=3, calls=2)
     >>> len(scene.recordings), len(scene.recordings[0].channels), len(scene.calls)
     (3, 4, 2)
     """
     if not 2 <= arrays <= 16:
-        raise InputError(f"a position takes 2 to 16 arrays, not {arrays}")
+        raise InputError(f"arrays must be from 2 to 16, not {arrays}")
     if calls < 0:
         raise InputError(f"there cannot be {calls} calls")
     rng = np.random.default_rng(seed)

@@ -1,10 +1,10 @@
-"""Network monitoring: packets that several receivers heard, some of them wrongly, put right.
+"""Network monitoring: reconstructs packets from the corrupted copies of several receivers.
 
-packets      synthetic receptions: correlated bit errors, losses, known truth
+packets      synthetic receptions: correlated bit errors, losses, known packets
 _kernels     align, correlate, cluster and reconstruct
 query        the query over the receivers' streams
-outcome      what was delivered, beside what was sent
-measure      `xstream bench netmon`, in packets a second
+outcome      compares delivered packets with those that were sent
+measure      `xstream bench netmon`, in packets per second
 profiled     `xstream profile netmon`
 cli          `xstream netmon`
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from netmon.packets import Receptions, generate
     from netmon.query import Delivered, declare, monitor
 
-#: Names are loaded when they are first used: `xstream --help` loads the package for its commands.
+#: Names are loaded on first use, because `xstream --help` imports the package for its commands.
 _HOMES = {
     "Delivered": "netmon.query",
     "Outcome": "netmon.outcome",

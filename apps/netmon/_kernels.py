@@ -10,11 +10,11 @@ import numpy as np
 import xstream as xs
 
 HEAD = 2
-#: Aligned packets come in blocks of rows: the packet's number, a bit for each receiver that heard
-#: it, a bit for each that heard it rightly, then the words of every receiver.
+#: Aligned packets come in blocks of rows: the number of the packet, a bit for each receiver that
+#: received it, a bit for each that received it correctly, then the words of every receiver.
 NUMBER, HEARD, RIGHT, FIELDS = 0, 1, 2, 3
 BLOCK = 64
-#: How a packet was had.
+#: How a packet was obtained.
 LOST, HEARD_RIGHTLY, BY_CLUSTERS, BY_EVERYBODY = 0, 1, 2, 3
 
 
@@ -39,7 +39,7 @@ def lowest_bit(x):
 
 
 def _table() -> Any:
-    """CRC-32 of every byte, for zlib's polynomial."""
+    """Return the table of CRC-32 with zlib's polynomial."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
@@ -51,7 +51,7 @@ CRC_TABLE = _table()
 
 @numba.njit
 def crc32(words, table):
-    """The checksum of words, as zlib takes it of their bytes."""
+    """Return the CRC-32 of words, equal to zlib's of their bytes."""
     crc = np.uint32(0xFFFFFFFF)
     for i in range(len(words)):
         word = words[i]
@@ -62,8 +62,8 @@ def crc32(words, table):
 
 
 # -- align -----------------------------------------------------------------------------------
-# state.ring: packets that some receivers have told and others may still tell. state.at: the packet
-# that is next, rows of the block that is filling, 1 + the last packet each receiver told.
+# state.ring: packets that some receivers have delivered and others may still deliver. state.at: the
+# next packet, rows in the current block, and 1 + the last packet of each receiver.
 
 
 @numba.njit
@@ -91,8 +91,10 @@ def _align(stream, receptions, receivers, words, state, out):
     for first in range(0, len(receptions), row):
         number = np.int64(receptions[first])
         if number < at[2 + stream]:
-            raise ValueError("a receiver's packets do not come in order")
-        if number - at[0] >= slots:  # so far ahead of the slowest: what it waits for is lost
+            raise ValueError("the packets of a receiver are not in order")
+        if (
+            number - at[0] >= slots
+        ):  # too far ahead of the slowest receiver, whose packets count as lost
             flush_until(number - slots + 1, receivers, words, ring, at, block, out)
         at[2 + stream] = number + 1
         if number < at[0]:
@@ -119,7 +121,7 @@ def _align(stream, receptions, receivers, words, state, out):
 
 @lru_cache
 def align(receivers: int, words: int, slots: int) -> xs.Kernel:
-    """The receptions of each packet side by side, in blocks of packets in order."""
+    """Emit the receptions of each packet in one row, in blocks of packets in order."""
     wide = FIELDS + receivers * words
     return xs.kernel(
         state={
@@ -133,13 +135,13 @@ def align(receivers: int, words: int, slots: int) -> xs.Kernel:
 
 
 # -- correlate -------------------------------------------------------------------------------
-# Of packets that somebody heard rightly the errors of the others are known. state.wrong: bits of
-# each pair that were wrong in both, on the diagonal in one; state.seen: how many bits both heard.
+# If one receiver got a packet correctly, the errors of the others are known. state.wrong: for each
+# pair, bits that were wrong in both (on the diagonal: in one); state.seen: bits that both received.
 
 
 @numba.njit
 def count_errors(packets, base, truth, receivers, words, wrong, seen):
-    """Adds a packet to the counts; who heard it rightly has no errors to look for."""
+    """Add a packet to the counts; receivers that got it correctly have no errors."""
     heard, right = packets[base + HEARD], packets[base + RIGHT]
     for i in range(receivers):
         if not (heard >> np.uint64(i)) & np.uint64(1):
@@ -161,7 +163,7 @@ def count_errors(packets, base, truth, receivers, words, wrong, seen):
 
 @numba.njit
 def correlation(i, j, receivers, wrong, seen):
-    """Of two receivers' errors (phi), i < j."""
+    """Return the correlation (phi) of the errors of two receivers, i < j."""
     n = seen[i * receivers + j]
     if n == 0:
         return 0.0
@@ -181,7 +183,7 @@ def _correlate(packets, receivers, words, state, out):
             count_errors(packets, base, truth, receivers, words, wrong, seen)
     pairs, rates = state.pairs, state.rates
     for i in range(receivers):
-        # Never nought: nobody is right for ever because he was so far.
+        # Never zero: a receiver without errors so far may still make some.
         rates[i] = (wrong[i * receivers + i] + 1.0) / (seen[i * receivers + i] + 1000.0)
         for j in range(i + 1, receivers):
             phi = correlation(i, j, receivers, wrong, seen)
@@ -191,7 +193,7 @@ def _correlate(packets, receivers, words, state, out):
 
 @lru_cache
 def correlate(receivers: int) -> xs.Kernel:
-    """How much each two receivers' errors go together, and how often each is wrong, so far."""
+    """Emit the correlation of the errors of each pair and the error rate of each receiver."""
     square = receivers * receivers
     return xs.kernel(
         state={
@@ -209,7 +211,7 @@ def correlate(receivers: int) -> xs.Kernel:
 
 @xs.kernel(out={"cluster": _running("int64"), "weight": _running("float64")})
 def cluster(pairs, rates, limit, out):
-    """Receivers whose errors go together, directly or by others between them; votes' weights."""
+    """Cluster receivers with directly or transitively correlated errors; emit weights."""
     receivers = len(rates)
     number, weight = np.arange(receivers), np.empty(receivers)
     for i in range(receivers):
@@ -228,7 +230,7 @@ def cluster(pairs, rates, limit, out):
 
 @numba.njit
 def vote(packets, base, chosen, weight, receivers, words, result):
-    """Each bit as the chosen receivers' weights decide; ties go to the heaviest."""
+    """Decide each bit by the weights of the chosen receivers; the heaviest one breaks ties."""
     for k in range(words):
         word = np.uint64(0)
         for bit in range(64):
@@ -249,7 +251,7 @@ def is_right(result, words, table):
 
 @numba.njit
 def choose(heard, cluster, weight, receivers, everybody, chosen):
-    """The best receiver of each cluster, or everybody who heard the packet."""
+    """Choose the best receiver of each cluster, or all that received the packet."""
     for i in range(receivers):
         chosen[i] = (heard >> np.uint64(i)) & np.uint64(1)
     if everybody:
@@ -283,7 +285,7 @@ def _reconstruct(packets, cluster, weight, receivers, words, table, state, out):
 
 @lru_cache
 def reconstruct(receivers: int, words: int) -> xs.Kernel:
-    """Every packet, and how it was had."""
+    """Emit every packet, and how it was obtained."""
     return xs.kernel(
         state={"chosen": np.zeros(receivers, np.int64), "result": np.zeros(words, np.uint64)},
         out={"number": int, "how": int, "words": _running("uint64")},

@@ -1,4 +1,4 @@
-"""`xstream bench netmon`: packets a second."""
+"""`xstream bench netmon`: packets per second."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["benchmark", "network"]
 
-#: What the paper's XStream reached (section II), in packets/s.
+#: Throughput of XStream in the paper (section II), in packets/s.
 PAPERS_PACKETS_PER_SECOND = 241.5e3
-#: Receptions of a trial are all in memory; they take no more than this.
+#: Largest size of the receptions of a trial, which are in memory.
 MOST_BYTES = 1 << 30
 
 
 def network(query: Query, heard: Receptions, window: int, repeat: int) -> SinkRef:
-    """The query over receptions that come in segments of about `window` words."""
+    """Declare the query over receptions in segments of about `window` words."""
     from netmon.packets import repeated
     from netmon.query import declare, sources
     from xstream.errors import InputError
@@ -27,7 +27,7 @@ def network(query: Query, heard: Receptions, window: int, repeat: int) -> SinkRe
     if repeat * sum(stream.nbytes for stream in heard.streams) > MOST_BYTES:
         raise InputError(
             f"netmon keeps the receptions of a trial in memory, {MOST_BYTES >> 30} GB at most: "
-            "give smaller --seconds or --samples"
+            "choose smaller --seconds or --samples"
         )
     again = repeated(heard, repeat)
     monitored = declare(sources(query, again, max(1, window // heard.row)), heard.words)
@@ -36,7 +36,7 @@ def network(query: Query, heard: Receptions, window: int, repeat: int) -> SinkRe
 
 
 def benchmark(settings: Settings) -> Report:
-    """Align, correlate, cluster, reconstruct (section II, network monitoring)."""
+    """Measure network monitoring (section II): align, correlate, cluster, reconstruct."""
     from netmon.outcome import evaluate
     from netmon.packets import generate
     from netmon.query import monitor
@@ -45,7 +45,7 @@ def benchmark(settings: Settings) -> Report:
     from xstream.errors import InputError
 
     if settings.input is not None:
-        raise InputError("netmon makes its own receptions: leave --input out")
+        raise InputError("netmon generates its own receptions: omit --input")
     heard = generate()
     outcome = evaluate(heard, monitor(heard, settings.scheduler, settings.memory))
     if outcome.wrong or not outcome.clusters_right or outcome.delivered_share < 0.99:
@@ -55,8 +55,8 @@ def benchmark(settings: Settings) -> Report:
     results = measure_forms(settings, {"netmon": (form, settings.engine)}, words)
     report = Report("netmon", settings.to_json(), list(results.values()))
     report.checked = (
-        f"{outcome.reconstructed} packets that nobody had heard rightly against what was sent, "
-        "the clusters against where receivers stand, and the number of packets in each trial"
+        f"{outcome.reconstructed} packets that no receiver got correctly against those sent, "
+        "the clusters against the places of receivers, and the number of packets in each trial"
     )
     packets = results["netmon"].samples_per_second * heard.packets / words
     report.figures = [
@@ -65,5 +65,5 @@ def benchmark(settings: Settings) -> Report:
         Figure("against the paper's", packets / PAPERS_PACKETS_PER_SECOND, "times"),
         Figure("packets delivered", outcome.delivered_share, "of 1"),
     ]  # fmt: skip
-    report.notes.append("a sample is a word of 64 bits, of all receivers")
+    report.notes.append("a sample is a 64-bit word; samples of all receivers count")
     return report

@@ -1,4 +1,4 @@
-"""What was delivered beside what was sent."""
+"""Comparison of delivered packets with those that were sent."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ __all__ = ["Outcome", "evaluate"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Packets by what became of them."""
+    """Numbers of packets by outcome."""
 
     sent: int
-    #: Nobody heard anything of them.
+    #: No receiver got them.
     unheard: int
     heard_rightly: int
     reconstructed: int
     lost: int
-    #: Called right, and not what was sent.
+    #: Delivered as correct, but different from what was sent.
     wrong: int
-    #: Whether the clusters are the groups in which receivers stand.
+    #: Whether the clusters equal the groups of receivers.
     clusters_right: bool
 
     @property
     def delivered_share(self) -> float:
-        """Of all that was sent."""
+        """The share of all packets that were sent."""
         return (self.heard_rightly + self.reconstructed) / self.sent
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "delivered_share": self.delivered_share}
 
 
 def evaluate(heard: Receptions, delivered: Delivered) -> Outcome:
-    """Compare word by word.
+    """Compare packets word by word.
 
     >>> from netmon import evaluate, generate, monitor
     >>> heard = generate(packets=2_000, seed=4)

@@ -1,9 +1,9 @@
 """Synthetic receptions of one sender's packets by several receivers.
 
-A reception is a row of 64-bit words: the packet's number, whether the receiver's hardware found the
-checksum right, and the bits as it heard them. The last word of a packet is its CRC-32. Receivers
-that stand together suffer from the same interference, so that their errors are correlated; that is
-what clustering is to find out.
+A reception is a row of 64-bit words: the number of the packet, whether the receiver's hardware
+found the checksum correct, and the received bits. The last word of a packet is its CRC-32.
+Receivers in one place are subject to the same interference, so their errors are correlated, and
+clustering detects that.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from xstream.errors import InputError
 
 __all__ = ["HEAD", "Receptions", "generate", "repeated"]
 
-#: Words in front of a packet's bits: its number, and whether its checksum is right.
+#: Words before the bits of a packet: its number, and whether its checksum is correct.
 HEAD = 2
 Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Receptions:
-    """One array of words a receiver, and what is known about them."""
+    """An array of words for each receiver, and the packets that were sent."""
 
     streams: tuple[Words, ...]
-    #: Words of a packet, its checksum among them.
+    #: Words per packet, including its checksum.
     words: int
     packets: int
-    #: What was sent, packet by packet.
+    #: The packets that were sent.
     sent: Words
-    #: Which receivers stand together.
+    #: The group of each receiver.
     groups: tuple[int, ...]
 
     @property
     def row(self) -> int:
-        """Words of a reception."""
+        """Words per reception."""
         return HEAD + self.words
 
 
 def checksum(words: Words) -> int:
-    """CRC-32 of a packet's bits, as `zlib` has it."""
+    """Return the CRC-32 of the bits of a packet, equal to `zlib.crc32`."""
     return zlib.crc32(words.tobytes())
 
 
@@ -56,10 +56,10 @@ def generate(
     loss: float = 0.02,
     seed: int = 1,
 ) -> Receptions:
-    """Packets of `words` words, heard by receivers that stand in so many groups.
+    """Generate packets of `words` words, received by groups of receivers.
 
-    Interference strikes a group for a part of a packet and flips bits of all its receivers there;
-    on top each has errors of its own. `error_rate` is that of bits, over all.
+    Interference affects a group during a part of a packet and flips bits of all its receivers; each
+    receiver also has its own errors. `error_rate` is the bit error rate over all.
 
     >>> heard = generate(packets=100, receivers=4, groups=2, seed=3)
     >>> len(heard.streams), heard.groups, heard.streams[0].shape[0] % heard.row
@@ -79,7 +79,7 @@ def generate(
     streams = []
     for receiver in range(receivers):
         burst = bursts[member[receiver]]
-        # Most of a burst reaches every receiver of the group; what is its own comes on top.
+        # Most of a burst affects every receiver of the group; each also has its own errors.
         own = _flips(rng, packets, words, error_rate * 0.1)
         errors = (burst & ~_flips(rng, packets, words, 0.2)) ^ own
         heard = np.flatnonzero(rng.random(packets) >= loss)
@@ -92,7 +92,7 @@ def generate(
 
 
 def repeated(heard: Receptions, times: int) -> Receptions:
-    """The same receptions over and over, with numbers that run on: for measurements."""
+    """Repeat receptions with continuing numbers, for benchmarks."""
     streams = []
     for stream in heard.streams:
         rows = np.tile(stream.reshape(-1, heard.row), (times, 1))
@@ -104,7 +104,7 @@ def repeated(heard: Receptions, times: int) -> Receptions:
 
 
 def _flips(rng: np.random.Generator, packets: int, words: int, rate: float) -> Words:
-    """Words whose bits are one with that probability."""
+    """Return words whose bits are one with the given probability."""
     flips = np.zeros((packets, words), np.uint64)
     count = rng.binomial(packets * words * 64, rate)
     at = rng.integers(0, packets * words, count)
@@ -113,7 +113,7 @@ def _flips(rng: np.random.Generator, packets: int, words: int, rate: float) -> W
 
 
 def _interference(rng: np.random.Generator, packets: int, words: int, rate: float) -> Words:
-    """Half the packets are struck, over a quarter of their length."""
+    """Return interference in half of the packets, over a quarter of their length."""
     struck = rng.random(packets) < 0.5
     first = rng.integers(0, words, packets)
     place = (np.arange(words)[None, :] - first[:, None]) % words < max(1, words // 4)

@@ -10,5 +10,5 @@ __all__ = ["declare"]
 
 
 def declare(query: xs.Query, window: int, repeat: int) -> None:
-    """Six receivers of 4,000 packets, in segments of about `window` words."""
+    """Declare six receivers of 4,000 packets, in segments of about `window` words."""
     network(query, generate(), window, repeat)

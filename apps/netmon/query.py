@@ -1,4 +1,4 @@
-"""The query: receptions aligned by packet, receivers clustered, packets put right."""
+"""The query: aligns receptions by packet, clusters receivers, reconstructs packets."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from xstream.errors import InputError
 
 __all__ = ["Delivered", "Monitored", "declare", "monitor", "sources"]
 
-#: Receivers whose errors are correlated by more than this stand together.
+#: Correlation of errors above which two receivers are in one cluster.
 TOGETHER = 0.1
-#: How many packets a receiver may be ahead of another before what that one missed counts as lost.
+#: Packets that a receiver may be ahead of another before the missing ones count as lost.
 SLOTS = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """The streams of a monitored network, under declaration."""
+    """The streams of a declared query."""
 
-    #: (number, how, words) of every packet; `how` is one of _kernels' LOST to BY_EVERYBODY.
+    #: (number, how, words) of every packet; `how` is a constant of _kernels, LOST to BY_EVERYBODY.
     packets: xs.Stream
-    #: (cluster, weight) of the receivers, block after block.
+    #: (cluster, weight) of the receivers, for each block.
     clusters: xs.Stream
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """What came out: packets by number, how each was had, and who stands with whom."""
+    """The results: packets by number, how each was obtained, and the clusters."""
 
     numbers: npt.NDArray[np.int64]
     how: npt.NDArray[np.int64]
@@ -42,19 +42,19 @@ class Delivered:
 
     @property
     def reconstructed(self) -> int:
-        """Packets that nobody heard rightly and that are right now."""
+        """Packets that no receiver got correctly and that were reconstructed."""
         return int((self.how >= BY_CLUSTERS).sum())
 
     @property
     def lost(self) -> int:
-        """Packets that were heard and are wrong still."""
+        """Packets that were received but not reconstructed."""
         return int((self.how == LOST).sum())
 
 
 def sources(query: xs.Query, heard: Receptions, packets_a_segment: int = 64) -> list[xs.Stream]:
-    """The receivers' streams, so many receptions in a segment."""
+    """Add a source for each receiver, with several receptions per segment."""
     if packets_a_segment < 1:
-        raise InputError(f"a segment holds at least one packet, not {packets_a_segment}")
+        raise InputError(f"a segment must hold at least one packet, not {packets_a_segment}")
     return [
         query.source(
             xs.io.array(stream, window=packets_a_segment * heard.row),
@@ -67,7 +67,7 @@ def sources(query: xs.Query, heard: Receptions, packets_a_segment: int = 64) -> 
 def declare(
     receivers: Sequence[xs.Stream], words: int, together: float = TOGETHER, slots: int = SLOTS
 ) -> Monitored:
-    """Align, correlate pairwise, cluster, reconstruct; packets have `words` words.
+    """Declare the query; packets have `words` words.
 
     >>> import xstream as xs
     >>> from netmon import declare, generate
@@ -94,7 +94,7 @@ def declare(
 def monitor(
     heard: Receptions, scheduler: str = "df", memory: str = "refcount-lazy", batch: int = 64
 ) -> Delivered:
-    """Run it over receptions and return everything that came out."""
+    """Run the query over receptions and return its results."""
     query = xs.Query("netmon")
     monitored = declare(sources(query, heard), heard.words)
     packets, clusters = monitored.packets.collect(), monitored.clusters.collect()

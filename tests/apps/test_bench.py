@@ -17,7 +17,7 @@ FIGURES = {
     "detectaudio-blocks": [
         "over all channels", "throughput that sync costs", "against the paper's",
     ],
-    "localise": ["over all arrays", "of real time", "error of positions, in the middle",
+    "localise": ["over all arrays", "of real time", "median error of positions",
                  "largest error of positions"],
     "netmon": ["packets of 256 bytes, 6 receivers", "against the paper's", "packets delivered"],
     "pipeline": ["of one sensor", "against the paper's"],

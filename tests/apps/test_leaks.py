@@ -99,7 +99,7 @@ def test_the_command_writes_and_finds(
         (("evaluate", "--seconds", "3"), "--seconds must be from 5 to 3,600, not 3"),
         (("generate", "x.npy", "--seconds", "5"), "20 transients need more than"),
         (("generate", "x.npy", "--leaks", "30"), "30 of 20 transients"),
-        (("generate", "x.wav"), "ends in .npy"),
+        (("generate", "x.wav"), "must end in .npy"),
         (("find", "x.npy", "--rate-hz", "0"), "--rate-hz must be from 0.001"),
     ],
 )

@@ -122,7 +122,7 @@ def test_the_command_reports_the_error(
     assert call(monkeypatch, "localise", "demo", "--calls", 2) == 0
     assert "2 of 2 calls located" in capsys.readouterr().out
     assert call(monkeypatch, "localise", "demo", "--arrays", 1) == 2
-    assert "a position takes 2 to 16 arrays, not 1" in capsys.readouterr().err
+    assert "arrays must be from 2 to 16, not 1" in capsys.readouterr().err
     assert call(monkeypatch, "localise", "demo", "--calls", 100_000) == 2
     assert "--calls must be from 0 to 100, not 100000" in capsys.readouterr().err
 

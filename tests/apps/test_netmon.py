@@ -124,7 +124,7 @@ def test_packets_out_of_order_are_an_error_that_names_the_operator() -> None:
                                                   heard.groups)), 2)  # fmt: skip
     monitored.packets.count()
     monitored.clusters.count()
-    with pytest.raises(xs.OperatorError, match=r"align.*do not come in order"):
+    with pytest.raises(xs.OperatorError, match=r"align.*are not in order"):
         query.run()
 
 

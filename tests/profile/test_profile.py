@@ -190,7 +190,7 @@ def test_the_command_prints_json_and_writes_a_page(
         (("nothing",), "nothing is neither a script nor an application"),
         (("nothing.py",), "nothing.py is not a script that can be read"),
         (("detectaudio", "--window", "0"), "--window must be from 1 to 1,048,576, not 0"),
-        (("detectaudio", "--window", "1000000"), "--window is at most 60,000"),
+        (("detectaudio", "--window", "1000000"), "--window must be at most 60,000"),
         (("detectaudio", "--seconds", "0"), "--seconds must be from 0.0001 to 60, not 0"),
         (("detectaudio", "--seconds", "nan"), "--seconds must be from 0.0001 to 60, not nan"),
         (("detectaudio", "--trials", "0"), "--trials must be from 1 to 10,000"),
