@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import check_sizes, read_manifest
 from linearroad.operators.check import stream_times
-from linearroad.page_checksums import has_page_checksums
-from linearroad.schema import INPUT_COLUMNS, LINE_TOO_LONG, REASONS
-from linearroad.tables.text import FIELDS, LONGEST_LINE, parse
+from linearroad.schema import FIELDS, INPUT_COLUMNS, LINE_TOO_LONG, REASONS
+from linearroad.tables.text import LONGEST_LINE, parse
 from xstream.errors import InputError
+from xstream.io.page_checksums import has_page_checksums
 
 __all__ = [
     "Chunk",
@@ -91,7 +91,7 @@ class RowReader(Protocol):
 
 def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
     """Rows behind those that moved the stream's clock to `clock`."""
-    return Chunk(columns, origins, stream_times(*columns, clock))
+    return Chunk(columns, origins, stream_times(columns, clock))
 
 
 class _Recent:

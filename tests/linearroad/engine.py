@@ -70,7 +70,7 @@ def run_rows(
     refused = [seconds.select("reject").collect(), part.reports.select("reject").collect()]
     implausible = part.reports.select("implausible").collect()
     done = query.run(scheduler, memory)
-    answers = [row for sink in tables for second in done[sink] for row in _answers(*second)]
+    answers = [row for sink in tables for second in done[sink] for row in answers_of(*second)]
     rejects = [row for sink in refused for seg in done[sink] for row in np.asarray(seg).tolist()]
     return sorted(answers), sorted(rejects), sum(done[implausible])
 
@@ -78,10 +78,10 @@ def run_rows(
 def _end(table: np.ndarray) -> int:
     """The last second of the stream: the largest Time that a good row has."""
     columns = tuple(table.T)
-    return int(stream_times(*columns, 0)[-1]) if len(table) else -1
+    return int(stream_times(columns, 0)[-1]) if len(table) else -1
 
 
-def _answers(time: int, _: bool, *columns: xs.SigSeg) -> list[tuple[int, ...]]:
+def answers_of(time: int, _: bool, *columns: xs.SigSeg) -> list[tuple[int, ...]]:
     """A table of answers as the reference has them."""
     found = []
     for kind, who, value, amount in zip(*(np.asarray(c).tolist() for c in columns), strict=True):

@@ -1,8 +1,8 @@
 """Accidents: minutes in which two stopped vehicles stand at one place.
 
-The output are marks, pairs of (segment key, minute). Stopped vehicles are in a hash table by place,
-those of one place side by side, so that each is found with one look into memory; places where two
-or more stand are in a short list.
+The output is a list of marks, pairs of (segment key, minute). Stopped vehicles are in a hash table
+by place, in which a place has one entry per vehicle; places where two or more stand are in a short
+list.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ import numpy as np
 
 import xstream as xs
 from linearroad.schema import FEET_A_SEGMENT, MARK, NO_MINUTE, SEGMENTS, column
+from linearroad.tables.hashtable import EMPTY, clear, following, home
 
 __all__ = ["accidents"]
 
 ENTRIES, PAIRS, LAST_SECOND = range(3)
 
-#: A vehicle that stands at a place until some second (up to 2³¹ + 30); a place of -1: nobody.
-STANDING = np.dtype([("place", "i8"), ("until", "u4"), ("vid", "i4")], align=True)
-NOWHERE = -1
+#: A vehicle that stands at a place (`key`) until some second (up to 2³¹ + 30).
+STANDING = np.dtype([("key", "i8"), ("until", "u4"), ("vid", "i4")], align=True)
 
 
 @numba.njit(inline="always")
-def home(place, size):
-    """Where the vehicles of a place are looked for first. Queues are regular, so it mixes well."""
+def first_of(place, size):
+    """The index at which the search for the vehicles of a place starts.
+
+    Cars in a queue stand at regular distances, which a single multiplication maps to few entries.
+    """
     mixed = place * -7046029254386353131
-    mixed = (mixed ^ (mixed >> 32)) * -4658895280553007687
-    return (((mixed >> 32) & 0xFFFFFFFF) * size) >> 32
+    return home(mixed ^ (mixed >> 32), size)
 
 
 @numba.njit
 def segment_key(place):
-    """The segment that a place lies in."""
+    """The segment of a place."""
     return ((place >> 20) // 8) * SEGMENTS + (place & 0xFFFFF) // FEET_A_SEGMENT
 
 
@@ -41,21 +43,21 @@ def two_until(standing, place):
     """Until when at least two vehicles stand at a place."""
     first, second = NO_MINUTE, NO_MINUTE
     size = len(standing)
-    at = home(place, size)
-    while standing[at].place != NOWHERE:
-        if standing[at].place == place:
+    at = first_of(place, size)
+    while standing[at].key != EMPTY:
+        if standing[at].key == place:
             until = np.int64(standing[at].until)
             if until > first:
                 first, second = until, first
             elif until > second:
                 second = until
-        at = at + 1 if at + 1 < size else 0
+        at = following(at, size)
     return second
 
 
 @numba.njit
 def marked(marks, count, key, minute):
-    """Add a mark; the marks as they are now."""
+    """Add a mark; returns the marks, which may have moved."""
     if count == len(marks):
         larger = np.empty(2 * count, MARK)
         larger[:count] = marks
@@ -66,7 +68,7 @@ def marked(marks, count, key, minute):
 
 @numba.njit
 def listed(pairs, number, place):
-    """Add a place to those where two or more stand, unless it is there; the list as it is now."""
+    """Add a place where two or more stand to the list; returns the list, which may have moved."""
     for p in range(number[PAIRS]):
         if pairs[p] == place:
             return pairs
@@ -79,20 +81,22 @@ def listed(pairs, number, place):
 
 @numba.njit
 def rebuilt(standing, number, now, more):
-    """Without those that stood there long ago, and with room for `more`: at most 3/5 are taken."""
+    """The table without vehicles that no longer stand, and at most 3/5 full with `more` others.
+
+    Entries are dropped only here, which `hashtable.with_room` does not do.
+    """
     old, live = standing.copy(), 0
     for i in range(len(old)):
-        live += old[i].place != NOWHERE and old[i].until > now
+        live += old[i].key != EMPTY and old[i].until > now
     if 5 * (live + more) > 3 * len(standing):
         standing = xs.grow(standing, 9 * (live + more) // 5)
     size = len(standing)
-    for at in range(size):
-        standing[at].place = NOWHERE
+    clear(standing)
     for i in range(len(old)):
-        if old[i].place != NOWHERE and old[i].until > now:
-            at = home(old[i].place, size)
-            while standing[at].place != NOWHERE:
-                at = at + 1 if at + 1 < size else 0
+        if old[i].key != EMPTY and old[i].until > now:
+            at = first_of(old[i].key, size)
+            while standing[at].key != EMPTY:
+                at = following(at, size)
             standing[at] = old[i]
     number[ENTRIES] = live
     return standing
@@ -100,20 +104,20 @@ def rebuilt(standing, number, now, more):
 
 @numba.njit(inline="always")
 def stand(standing, number, place, vid, until, time):
-    """Enter or move the end of a vehicle's standing; whether another stands there at `time`."""
+    """Set until when a vehicle stands; returns whether another stands there at `time`."""
     size = len(standing)
-    at, mine, company = home(place, size), -1, False
-    while standing[at].place != NOWHERE:
-        if standing[at].place == place:
+    at, mine, company = first_of(place, size), -1, False
+    while standing[at].key != EMPTY:
+        if standing[at].key == place:
             if standing[at].vid == vid:
                 mine = at
             elif standing[at].until > time:
                 company = True
-        at = at + 1 if at + 1 < size else 0
+        at = following(at, size)
     if mine < 0:
         mine = at
         number[ENTRIES] += 1
-        standing[mine].place, standing[mine].vid = place, vid
+        standing[mine].key, standing[mine].vid = place, vid
     standing[mine].until = until
     return company
 
@@ -121,7 +125,7 @@ def stand(standing, number, place, vid, until, time):
 @xs.kernel(
     state={
         "number": np.array([0, 0, NO_MINUTE], np.int64),
-        "standing": np.full(64, np.array((NOWHERE, 0, 0), STANDING)),
+        "standing": np.full(64, np.array((EMPTY, 0, 0), STANDING)),
         "pairs": np.zeros(16, np.int64),
     },
     out={"mark": column(MARK)},
@@ -129,8 +133,8 @@ def stand(standing, number, place, vid, until, time):
 def accidents(time, stop, by_second, state, out):
     """Marks minutes in which two vehicles stand at one place.
 
-    `by_second` (rule set `paper`): every second counts, also those without any report. Otherwise
-    (`brandeis`) only the reports of standing vehicles do, 0 to 30 s after one of another's.
+    With `by_second` (rule set `paper`) every second counts, even without reports. Otherwise
+    (`brandeis`) only reports of standing vehicles count, 0 to 30 s after a report of another one.
     """
     number, standing, pairs = state.number, state.standing, state.pairs
     marks, count, minute = np.empty(4, MARK), 0, time // 60
@@ -143,8 +147,8 @@ def accidents(time, stop, by_second, state, out):
                     count += 1
     if 4 * (number[ENTRIES] + len(stop)) > 3 * len(standing):
         standing = rebuilt(standing, number, time - 1, len(stop))
-    for i in range(len(stop)):  # where they stand is anywhere: all are looked for at once
-        xs.prefetch(standing, home(stop[i].place, len(standing)))
+    for i in range(len(stop)):  # places are scattered in memory: fetch all at once
+        xs.prefetch(standing, first_of(stop[i].place, len(standing)))
     for i in range(len(stop)):
         one = stop[i]
         if stand(standing, number, one.place, one.vid, one.until, time) and one.until > time:

@@ -1,4 +1,4 @@
-"""Decode and check: raw rows in, whole seconds of good rows out, everything else to the rejects."""
+"""Decode and check: raw rows in, complete seconds of good rows out; all others are rejected."""
 
 from __future__ import annotations
 
@@ -6,94 +6,92 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.schema import (
+    ASKS_BALANCE,
+    ASKS_EXPENDITURE,
+    ASKS_TRAVEL_TIME,
     DAY,
     DIR,
     DOW,
+    FIELDS,
     LANE,
     OUT_OF_ORDER,
     POS,
     QID,
     REJECT,
+    REPORTS,
     REQUEST,
     SEG,
     SEND,
     SINIT,
+    SPD,
     TIME,
     TOD,
+    TYPE,
     UNKNOWN_TYPE,
     VID,
     XWAY,
     column,
 )  # fmt: skip
 
-__all__ = ["check", "stream_times"]
+__all__ = ["check", "room", "stream_times"]
 
-#: The second that is being gathered: its time, and how many rows of each kind; the last second that
-#: was emitted.
+#: Words of `gathered`: the second that is being gathered, its rows of each kind, and the last
+#: second that was emitted.
 _CLOCK, _REPORTS, _REQUESTS, _REJECTS, _EMITTED = range(5)
 
+_INT32 = np.iinfo(np.int32)
+#: The last lane, direction, segment and position of an expressway.
+_LANES, _DIRS, _SEGS, _POSITIONS = 4, 1, 99, 527_999
 
-@numba.njit(inline="always")
-def fault(kind, time, vid, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day):
-    """The reason to reject a row, as a number; 0 for a good one. Fields in the input's order."""
-    if kind != 0 and kind != 2 and kind != 3 and kind != 4:
+
+def _domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lowest and highest value of each field, by type of row; fields not used take any."""
+    low, high = (np.full((5, FIELDS), end, np.int64) for end in (_INT32.min, _INT32.max))
+    low[:, [TIME, VID, XWAY]] = 0
+    low[ASKS_BALANCE, XWAY] = _INT32.min
+    low[REPORTS, [LANE, DIR, SEG, POS]] = 0
+    high[REPORTS, [LANE, DIR, SEG, POS]] = _LANES, _DIRS, _SEGS, _POSITIONS
+    low[[ASKS_BALANCE, ASKS_EXPENDITURE, ASKS_TRAVEL_TIME], QID] = 0
+    low[ASKS_TRAVEL_TIME, [SINIT, SEND, DOW, TOD]] = 0, 0, 1, 1
+    high[ASKS_TRAVEL_TIME, [SINIT, SEND, DOW, TOD]] = _SEGS, _SEGS, 7, 1440
+    low[ASKS_EXPENDITURE, DAY], high[ASKS_EXPENDITURE, DAY] = 1, 69
+    return low, high
+
+
+_LOW, _HIGH = _domains()
+
+
+@numba.njit
+def fault(row):
+    """The reason to reject a row of fifteen fields, as a number; 0 for a good row."""
+    kind = row[TYPE]
+    if kind < 0 or kind >= len(_LOW) or kind == 1:
         return UNKNOWN_TYPE
-    if time < 0:
-        return TIME
-    if vid < 0:
-        return VID
-    if kind != 2 and xway < 0:
-        return XWAY
-    if kind == 0:
-        if lane < 0 or lane > 4:
-            return LANE
-        if direction < 0 or direction > 1:
-            return DIR
-        if seg < 0 or seg > 99:
-            return SEG
-        if pos < 0 or pos > 527999:
-            return POS
-        return 0
-    if qid < 0:
-        return QID
-    if kind == 4:
-        if sinit < 0 or sinit > 99:
-            return SINIT
-        if send < 0 or send > 99:
-            return SEND
-        if dow < 1 or dow > 7:
-            return DOW
-        if tod < 1 or tod > 1440:
-            return TOD
-    if kind == 3 and (day < 1 or day > 69):
-        return DAY
+    for field in range(TIME, FIELDS):
+        if row[field] < _LOW[kind, field] or row[field] > _HIGH[kind, field]:
+            return UNKNOWN_TYPE + field - (field > SPD)  # Spd has no reason of its own
     return 0
 
 
 @xs.compiled
-def stream_times(
-    kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day, clock
-):  # fmt: skip
-    """The second of the stream that each row comes in: a row that is refused does not move it."""
-    times = np.empty(len(kind), np.int64)
-    for i in range(len(kind)):
-        if time[i] > clock:
-            why = fault(
-                kind[i], time[i], vid[i], xway[i], lane[i], direction[i], seg[i], pos[i], qid[i],
-                sinit[i], send[i], dow[i], tod[i], day[i],
-            )  # fmt: skip
-            if why == 0:
-                clock = np.int64(time[i])
+def stream_times(columns, clock):
+    """The second of the stream that each row comes in: a row that is rejected does not move it."""
+    time = columns[TIME]
+    times = np.empty(len(time), np.int64)
+    for i in range(len(time)):
+        if time[i] > clock and fault(np.array([column[i] for column in columns])) == 0:
+            clock = np.int64(time[i])
         times[i] = clock
     return times
 
 
 @numba.njit
 def room(array, needed):
-    """A state array with room for `needed` items."""
+    """A state array with room for `needed` items. It may have moved."""
     if needed > len(array):
         return xs.grow(array, max(needed, 2 * len(array)))
     return array
@@ -111,15 +109,15 @@ def columns_of(rows, n):
 
 
 @numba.njit
-def look_closer(kind, time, vid, xway, lane, direction, seg, pos):
+def unusual(kind, time, vid, xway, lane, direction, seg, pos):
     """1 for every row that is not a report with all fields in their domains. No branches: SIMD."""
-    closer = np.empty(len(kind), np.uint8)
+    found = np.empty(len(kind), np.uint8)
     for i in range(len(kind)):
-        odd = (kind[i] != 0) | (time[i] < 0) | (vid[i] < 0) | (xway[i] < 0)
-        odd |= (lane[i] < 0) | (lane[i] > 4) | (direction[i] < 0) | (direction[i] > 1)
-        odd |= (seg[i] < 0) | (seg[i] > 99) | (pos[i] < 0) | (pos[i] > 527999)
-        closer[i] = odd
-    return closer
+        odd = (kind[i] != REPORTS) | (time[i] < 0) | (vid[i] < 0) | (xway[i] < 0)
+        odd |= (lane[i] < 0) | (lane[i] > _LANES) | (direction[i] < 0) | (direction[i] > _DIRS)
+        odd |= (seg[i] < 0) | (seg[i] > _SEGS) | (pos[i] < 0) | (pos[i] > _POSITIONS)
+        found[i] = odd
+    return found
 
 
 #: A report's `where` packs its position, lane, direction and segment.
@@ -162,30 +160,34 @@ def seg_of(where):
 
 
 @numba.njit
-def run_of_reports(closer, time, begin):
-    """Where the good reports of one second that begin at a row end."""
+def run_of_reports(odd, time, begin):
+    """The end of the run of good reports of one second that begins at a row."""
     end = begin + 1
-    while end < len(time) and closer[end] == 0 and time[end] == time[begin]:
+    while end < len(time) and odd[end] == 0 and time[end] == time[begin]:
         end += 1
     return end
 
 
 @numba.njit
-def put_request(requests, row, fields):
-    """A request as row `row`; the requests as they are now."""
-    requests = room(requests, row + 1)
-    request = requests[row]
-    request.type, request.vid, request.xway = fields[0], fields[1], fields[2]
-    request.qid, request.sinit, request.send = fields[3], fields[4], fields[5]
-    request.dow, request.tod, request.day = fields[6], fields[7], fields[8]
+def with_request(requests, gathered, row):
+    """The requests with one more, a row of fifteen fields. They may have moved."""
+    n = gathered[_REQUESTS]
+    requests = room(requests, n + 1)
+    request = requests[n]
+    request.type, request.vid, request.xway = row[TYPE], row[VID], row[XWAY]
+    request.qid, request.sinit, request.send = row[QID], row[SINIT], row[SEND]
+    request.dow, request.tod, request.day = row[DOW], row[TOD], row[DAY]
+    gathered[_REQUESTS] += 1
     return requests
 
 
 @numba.njit
-def put_reject(rejects, row, origin, reason):
-    """A reject as row `row`; the rejects as they are now."""
+def with_reject(rejects, gathered, origin, reason):
+    """The rejects with one more. They may have moved."""
+    row = gathered[_REJECTS]
     rejects = room(rejects, row + 1)
     rejects[row].origin, rejects[row].reason = origin, reason
+    gathered[_REJECTS] += 1
     return rejects
 
 
@@ -200,8 +202,9 @@ class Reports(NamedTuple):
 
 
 @numba.njit
-def appended(kept, n, more, begin, end):
-    """Reports `begin` to `end` of `more` behind the first `n` that are kept; all as it is now."""
+def with_reports(kept, gathered, more, begin, end):
+    """The reports that are kept, with `begin` to `end` of others. They may have moved."""
+    n = gathered[_REPORTS]
     upto = n + end - begin
     kept = Reports(
         room(kept.vid, upto), room(kept.spd, upto), room(kept.xway, upto),
@@ -210,16 +213,16 @@ def appended(kept, n, more, begin, end):
     kept.vid[n:upto], kept.spd[n:upto] = more.vid[begin:end], more.spd[begin:end]
     kept.xway[n:upto], kept.where[n:upto] = more.xway[begin:end], more.where[begin:end]
     kept.origin[n:upto] = more.origin[begin:end]
+    gathered[_REPORTS] = upto
     return kept
 
 
 @numba.njit(inline="always")
 def emit_second(out, time, reports, begin, end, requests, rejects, last):
-    """Send a second of checked rows."""
+    """Emit a second of checked rows."""
     out.emit_at(
         0, time, reports.vid[begin:end], reports.spd[begin:end], reports.xway[begin:end],
-        reports.where[begin:end], reports.origin[begin:end],
-        requests, rejects, last,
+        reports.where[begin:end], reports.origin[begin:end], requests, rejects, last,
     )  # fmt: skip
 
 
@@ -252,62 +255,55 @@ def check(rows, origin, upto, state, out):
     `upto`: all rows of the stream up to this second have been given, and it is emitted even if it
     has none; -1 where that is not known. `last`: no other second will come of these rows.
 
-    Runs of good reports, which are nearly all rows, are taken whole; all others are looked at one
-    by one. A second whose reports are one run goes out as it came in; only where there are several,
-    or the rest is still to come, are they gathered first.
+    Runs of good reports, which are nearly all rows, are taken whole; all others are checked one by
+    one. A second whose reports are one run is passed on as it came in. Reports are copied only
+    where there are several runs, or more rows of the second may follow.
     """
-    kind, time, vid, spd, xway, lane, direction, seg, pos, qid, sinit, send, dow, tod, day = (
-        columns_of(rows, len(origin))
-    )
-    gathered = state.gathered
-    clock, n, r, b = gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
-    requests, rejects = state.request, state.reject
-    closer = look_closer(kind, time, vid, xway, lane, direction, seg, pos)
-    given = Reports(vid, spd, xway, packed(lane, direction, seg, pos), origin)
+    columns = columns_of(rows, len(origin))
+    kind, time, n = columns[TYPE], columns[TIME], len(origin)
+    gathered, requests, rejects = state.gathered, state.request, state.reject
+    odd = unusual(
+        kind, time, columns[VID], columns[XWAY], columns[LANE], columns[DIR], columns[SEG],
+        columns[POS],
+    )  # fmt: skip
+    where = packed(columns[LANE], columns[DIR], columns[SEG], columns[POS])
+    given = Reports(columns[VID], columns[SPD], columns[XWAY], where, origin)
     kept = Reports(state.vid, state.spd, state.xway, state.where, state.origin)
-    i, begin, end = 0, 0, 0  # the second's only run of reports, while there is but one
-    while i <= len(kind):
-        why, done = 0, i == len(kind)
-        if not done and closer[i] != 0:
-            why = fault(
-                kind[i], time[i], vid[i], xway[i], lane[i], direction[i], seg[i], pos[i], qid[i],
-                sinit[i], send[i], dow[i], tod[i], day[i],
-            )  # fmt: skip
+    i, begin, end = 0, 0, 0  # the second's only run of reports, as long as there is only one
+    while i <= n:
+        done, clock = i == n, gathered[_CLOCK]
+        why = fault(rows[i::n]) if not done and odd[i] != 0 else 0
         if not done and why == 0 and time[i] < clock:
             why = OUT_OF_ORDER
         if why != 0:
-            rejects = put_reject(rejects, b, origin[i], why)
-            b += 1
+            rejects = with_reject(rejects, gathered, origin[i], why)
             i += 1
             continue
         whole = done and upto >= clock
-        another = not done and time[i] == clock and kind[i] == 0 and end > begin
-        if another or (n > 0 and end > begin) or (done and not whole):
-            kept = appended(kept, n, given, begin, end)
-            n, begin, end = n + end - begin, 0, 0
+        another = not done and time[i] == clock and kind[i] == REPORTS and end > begin
+        if another or (gathered[_REPORTS] > 0 and end > begin) or (done and not whole):
+            kept = with_reports(kept, gathered, given, begin, end)
+            begin = end = 0
         over = whole or (not done and time[i] > clock)
-        if over and clock > gathered[_EMITTED] and n + r + b + end - begin > 0:
+        m, r, b = gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS]
+        if over and clock > gathered[_EMITTED] and m + r + b + end - begin > 0:
             last = (done and upto == clock) or (not done and time[i] == time[-1])
-            if n > 0:
-                emit_second(out, clock, kept, 0, n, requests[:r], rejects[:b], last)
+            if m > 0:
+                emit_second(out, clock, kept, 0, m, requests[:r], rejects[:b], last)
             else:
                 emit_second(out, clock, given, begin, end, requests[:r], rejects[:b], last)
             gathered[_EMITTED] = clock
-            n = r = b = begin = end = 0
+            gathered[_REPORTS:_EMITTED] = 0
+            begin = end = 0
         if done:
             break
-        clock = np.int64(time[i])
-        if kind[i] != 0:
-            fields = (
-                kind[i], vid[i], xway[i], qid[i], sinit[i], send[i], dow[i], tod[i], day[i],
-            )  # fmt: skip
-            requests = put_request(requests, r, fields)
-            r += 1
+        gathered[_CLOCK] = time[i]
+        if kind[i] == REPORTS:
+            begin, end = i, run_of_reports(odd, time, i)
+            i = end
+        else:
+            requests = with_request(requests, gathered, rows[i::n])
             i += 1
-            continue
-        begin, end = i, run_of_reports(closer, time, i)
-        i = end
     if upto > gathered[_EMITTED]:
         emit_second(out, upto, given, 0, 0, requests[:0], rejects[:0], True)
-        gathered[_EMITTED] = clock = upto
-    gathered[_CLOCK], gathered[_REPORTS], gathered[_REQUESTS], gathered[_REJECTS] = clock, n, r, b
+        gathered[_EMITTED] = gathered[_CLOCK] = upto

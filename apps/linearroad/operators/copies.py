@@ -8,9 +8,10 @@ import xstream as xs
 from linearroad.operators.vehicles import MINUTE, NEVER, SUMS
 from linearroad.operators.vehicles import STATE as VEHICLES
 from linearroad.schema import ASKS_BALANCE, REQUEST, column
-from linearroad.tables.expressways import put_slot
-from linearroad.tables.ledger import LEDGER, PAGE, entry_at
-from linearroad.tables.road import PHASES, entry_of
+from linearroad.tables.expressways import XWAYS
+from linearroad.tables.hashtable import EMPTY, entry_of
+from linearroad.tables.ledger import LEDGER, PAGE
+from linearroad.tables.road import PHASES, place_of
 
 __all__ = ["shift", "shifted_accidents", "shifted_accounts", "shifted_vehicles"]
 
@@ -35,38 +36,40 @@ def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
 
 
 @xs.compiled
-def put_on_the_road(old_vids, old_phases, vid_by, vids, phases):
-    """Enter vehicles under other numbers into a table of the same size."""
-    for i in range(len(old_vids)):
-        if old_vids[i] != -1:
-            vid = old_vids[i] + vid_by
-            at = entry_of(vids, phases, vid, old_phases[i] // PHASES)
-            vids[at], phases[at] = vid, old_phases[i]
+def renumbered_road(old, vid_by, road):
+    """Enter vehicles under other numbers into an empty table of the same size."""
+    for i in range(len(old)):
+        if old[i] != EMPTY:
+            road[place_of(road, old[i] // PHASES + vid_by)] = old[i] + vid_by * PHASES
+
+
+@xs.compiled
+def renumbered_xways(old, xway_by, xways):
+    """Enter expressways under other numbers into an empty table of the same size."""
+    for i in range(len(old)):
+        if old[i].key != EMPTY:
+            entry = xways[entry_of(xways, old[i].key + xway_by)]
+            entry.key, entry.slot = old[i].key + xway_by, old[i].slot
 
 
 def shifted_vehicles(state, vid_by, xway_by):
-    """The vehicles on the road at the end of a minute, when nothing of it matters any more."""
+    """The vehicles on the road at the end of a minute, whose sums are no longer needed."""
     report = state["report"].copy()
     report["vid"] += np.int32(vid_by)
-    road_vid, road_phase = np.full_like(state["road_vid"], -1), np.zeros_like(state["road_phase"])
-    put_on_the_road(
-        state["road_vid"], state["road_phase"], np.int32(vid_by), road_vid, road_phase
-    )  # fmt: skip
+    road = np.full_like(state["road"], EMPTY)
+    renumbered_road(state["road"], np.int64(vid_by), road)
+    xway = np.full(len(state["xway"]), XWAYS[0])
+    renumbered_xways(state["xway"], np.int64(xway_by), xway)
     number = state["number"].copy()
     number[SUMS], number[MINUTE] = 0, NEVER
-    xway_key, xway_slot = np.full_like(state["xway_key"], -1), np.zeros_like(state["xway_slot"])
-    for xway, slot in zip(state["xway_key"], state["xway_slot"], strict=True):
-        if xway != -1:
-            put_slot(xway_key, xway_slot, xway + xway_by, slot)
     return {
-        **state, "number": number, "report": report, "road_vid": road_vid,
-        "road_phase": road_phase, "xway_key": xway_key, "xway_slot": xway_slot,
+        **state, "number": number, "report": report, "road": road, "xway": xway,
         "built": np.zeros_like(state["built"]), "table": VEHICLES["table"], "sum": VEHICLES["sum"],
     }  # fmt: skip
 
 
 def shifted_accidents(state, vid_by, xway_by):
-    """Places are counted from an expressway's first, so only vehicles have other numbers."""
+    """Places are relative to slots of expressways, so that only vehicles have other numbers."""
     standing = state["standing"].copy()
     standing["vid"] += np.int32(vid_by)
     return {**state, "standing": standing}
@@ -74,28 +77,28 @@ def shifted_accidents(state, vid_by, xway_by):
 
 @xs.compiled
 def move_accounts(old_entries, old_balances, vid_by, entries, balances):
-    """Enter balances under other numbers into an empty ledger with room; how many pages it has."""
+    """Enter balances under other numbers into an empty ledger with room; returns its pages."""
     pages = 0
     for i in range(len(old_entries)):
-        if old_entries[i].number == -1:
+        if old_entries[i].key == EMPTY:
             continue
         for k in range(PAGE):
             amount = old_balances[old_entries[i].page * PAGE + k]
             if amount == 0:
                 continue
-            vid = np.int64(old_entries[i].number) * PAGE + k + vid_by
-            at = entry_at(entries, vid // PAGE)
-            if entries[at].number == -1:
-                entries[at].number, entries[at].page = vid // PAGE, pages
+            vid = np.int64(old_entries[i].key) * PAGE + k + vid_by
+            entry = entries[entry_of(entries, vid // PAGE)]
+            if entry.key == EMPTY:
+                entry.key, entry.page = vid // PAGE, pages
                 pages += 1
-            balances[entries[at].page * PAGE + vid % PAGE] = amount
+            balances[entry.page * PAGE + vid % PAGE] = amount
     return pages
 
 
 def shifted_accounts(state, vid_by, xway_by):
     """The ledger of vehicles with other numbers, whose pages begin elsewhere."""
     most = 2 * int(state["pages"][0]) + 1  # a page may fall on two
-    entry = np.full(1 << (3 * most // 2).bit_length(), LEDGER["entry"][0])
+    entry = np.full(3 * most // 2 + 1, LEDGER["entry"][0])
     balance = np.zeros(most * PAGE, np.int64)
     pages = move_accounts(state["entry"], state["balance"], vid_by, entry, balance)
     return {

@@ -155,7 +155,7 @@ def tolls(time, last, report, kept, segment, mark, no_lav, state, out):
     value, amount = np.empty(2 * n, np.int32), np.empty(2 * n, np.int64)
     charge_vid, charge = np.empty(n, np.int32), np.empty(n, np.int64)
     for i in range(n):
-        vid, k, link, flag = report[i].vid, report[i].key, report[i].link, report[i].flags
+        vid, k, link, flag = report[i].vid, report[i].key, report[i].link, report[i].actions
         quote = quoted[link] if link >= 0 else np.int32(0)
         if flag & CROSSED and quote > 0:
             charge_vid[charged], charge[charged] = vid, toll_for(quote)

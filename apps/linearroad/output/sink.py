@@ -12,8 +12,8 @@ import xstream as xs
 from linearroad.output.delays import TYPES, Delays
 from linearroad.output.digests import Digests
 from linearroad.output.writers import AnswerWriter
-from linearroad.run.schedule import Schedule
 from linearroad.schema import KINDS, TRAVEL_TIME
+from xstream.io.schedule import Schedule
 
 __all__ = ["AnswerSink", "RunResult"]
 

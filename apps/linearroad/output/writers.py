@@ -14,13 +14,22 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.input import Reject
-from linearroad.output.folder import new_file
-from linearroad.schema import OUT_OF_ORDER, REASONS
+from linearroad.schema import (
+    ALERT,
+    BALANCE,
+    EXPENDITURE,
+    OUT_OF_ORDER,
+    REASONS,
+    TOLL,
+    TRAVEL_TIME,
+)
 from linearroad.tables.text import format_answers
+from xstream.console.folder import new_file
 from xstream.errors import InputError
 
 __all__ = [
     "FORMATS",
+    "RESULTS",
     "AnswerWriter",
     "CsvAnswers",
     "InBackground",
@@ -29,6 +38,11 @@ __all__ = [
     "answer_writer",
 ]
 
+#: What a run writes, and what other commands write about it: the verdict and the report.
+RESULTS = (
+    "output.csv", "output.parquet", "digests.parquet", "summary.json", "rejects.csv",
+    "timeline.csv", "validation.json", "differences.parquet", "report.html",
+)  # fmt: skip
 LONGEST_LINE = 80  # bytes; an answer has at most six numbers
 
 _SCHEMA = pa.schema(
@@ -130,14 +144,14 @@ class ParquetAnswers:
 
     def write(self, *columns: NDArray[Any]) -> None:
         kind, time, emit, who, value, amount = columns
-        toll, alert, travel = kind == 0, kind == 1, kind == 4
+        toll, alert, travel = kind == TOLL, kind == ALERT, kind == TRAVEL_TIME
         vehicle = toll | alert
-        balance = (kind == 2) | (kind == 3)
+        balance = (kind == BALANCE) | (kind == EXPENDITURE)
         table = [
             pa.array(kind), pa.array(time), pa.array(emit / 1000.0),
             pa.array(who, mask=~vehicle), pa.array(who, mask=vehicle), pa.array(value, mask=~toll),
             pa.array(amount, mask=~(toll | travel)), pa.array(value, mask=~alert),
-            pa.array(time, mask=kind != 2), pa.array(amount, mask=~balance),
+            pa.array(time, mask=kind != BALANCE), pa.array(amount, mask=~balance),
             pa.array(value, mask=~travel),
         ]  # fmt: skip
         try:

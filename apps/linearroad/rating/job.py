@@ -11,7 +11,6 @@ from linearroad.files import remove_temporaries
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, read_manifest, write_json
 from linearroad.output.summary import machine
-from linearroad.output.timeline import Row
 from linearroad.rating.originals import (
     Originals,
     check_written,
@@ -22,6 +21,7 @@ from linearroad.rating.originals import (
 from linearroad.rating.search import Range, largest
 from linearroad.rating.steps import Say, Setting, Step, run_step
 from linearroad.run.memory import Account, account_of, available_bytes, too_much
+from xstream.console.timeline import Row
 from xstream.errors import InputError
 
 __all__ = ["LEAST_ORIGINALS", "Rating", "RatingOptions", "explain", "history_bytes", "rate"]

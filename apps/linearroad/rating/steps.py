@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from linearroad.output.digests import Digests, differences, read_digests
-from linearroad.output.timeline import Row, read_timeline
+from xstream.console.timeline import Row, read_timeline
 
 __all__ = ["Setting", "Step", "run_step"]
 

@@ -13,9 +13,8 @@ import xstream as xs
 from linearroad.input import Chunk, Reject, RowReader
 from linearroad.output.writers import RejectWriter
 from linearroad.run.memory import ExpresswayCount
-from linearroad.run.schedule import Schedule
-from linearroad.schema import INPUT_COLUMNS, REASONS
-from linearroad.tables.text import FIELDS
+from linearroad.schema import FIELDS, REASONS, XWAY
+from xstream.io.schedule import Schedule
 
 __all__ = ["RAW", "Feed", "raw_rows"]
 
@@ -25,7 +24,6 @@ RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "
 
 _Timed = tuple[int, Chunk, bool]
 _NOTHING = -1
-_XWAY = INPUT_COLUMNS.index("xway")
 
 
 class Feed:
@@ -123,7 +121,7 @@ class Feed:
     def _tuple(self, chunk: Chunk, upto: int) -> tuple[Any, ...]:
         self.rows += len(chunk)
         if len(chunk):
-            self._expressways.add(chunk.columns[_XWAY])
+            self._expressways.add(chunk.columns[XWAY])
             self.second = int(chunk.times[-1])
         return raw_rows(chunk, upto, self.manager)
 

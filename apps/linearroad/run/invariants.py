@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearroad.operators.accidents import ENTRIES, LAST_SECOND, NOWHERE, PAIRS, accidents
+from linearroad.operators.accidents import ENTRIES, LAST_SECOND, PAIRS, accidents
 from linearroad.operators.accounts import accounts
 from linearroad.operators.statistics import MINUTES, statistics
 from linearroad.operators.tolls import tolls
-from linearroad.operators.vehicles import FATE_AT, NEVER, POSITION, ROAD, SLOTS, vehicles
+from linearroad.operators.vehicles import NEVER, ROAD, SLOTS, vehicles
 from linearroad.schema import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS
-from linearroad.tables.batches import PERIOD, RING, ROAD_KEYS
+from linearroad.tables.batches import FATE_AT, PERIOD, POSITION, RING, ROAD_KEYS
+from linearroad.tables.hashtable import EMPTY
 from linearroad.tables.ledger import PAGE
 from linearroad.tables.road import PHASES
 
@@ -84,8 +85,12 @@ def _within(values: NDArray[Any], low: int, high: int, what: str) -> None:
     _require(((values >= low) & (values < high)).all(), f"{what} is outside {low} to {high - 1}")
 
 
-def _power_of_two(size: int, name: str) -> None:
-    _require(size & (size - 1) == 0, f"{name!r} has {size} entries, which is no power of two")
+def _entries(table: NDArray[Any], count: int, what: str) -> Any:
+    """The entries of a hash table that are taken: as many as were counted, and not all."""
+    taken = table[(table["key"] if table.dtype.names else table) != EMPTY]
+    _require(len(taken) == count, f"{what} are counted wrongly")
+    _require(len(taken) < len(table), f"the table of {what} has no empty entry")
+    return taken
 
 
 def _distinct(values: NDArray[Any], what: str) -> None:
@@ -123,15 +128,12 @@ def _check_vehicles(arrays: Arrays, limits: Limits) -> None:
 
 def _check_roads(arrays: Arrays, limits: Limits) -> int:
     """The numbers of expressways; how many there are."""
-    _power_of_two(_equally_long(arrays, "xway_key", "xway_slot"), "xway_key")
-    known = arrays["xway_key"] != -1
-    slots = int(arrays["number"][SLOTS])
-    _require(slots == known.sum(), "expressways are counted wrongly")
-    _require(2 * slots <= len(known), "the table of expressways is too full")
-    _within(arrays["xway_key"][known], 0, limits.expressways, "an expressway")
-    _distinct(arrays["xway_key"][known], "an expressway")
-    _within(arrays["xway_slot"][known], 0, slots, "an expressway's number")
-    _distinct(arrays["xway_slot"][known], "an expressway's number")
+    known = _entries(arrays["xway"], arrays["number"][SLOTS], "expressways")
+    slots = len(known)
+    _within(known["key"], 0, limits.expressways, "an expressway")
+    _distinct(known["key"], "an expressway")
+    _within(known["slot"], 0, slots, "an expressway's number")
+    _distinct(known["slot"], "an expressway's number")
     return slots
 
 
@@ -156,20 +158,12 @@ def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limit
         if arrays["ascending"][batch]:
             _require((mine[1:] > mine[:-1]).all(), "a batch is not in ascending order")
     lasting = report["bits"] >> FATE_AT == 0
-    _check_on_the_road(arrays, slots, limits, (who * PHASES + second % PERIOD)[lasting])
+    _check_on_the_road(arrays, (who * PHASES + second % PERIOD)[lasting])
 
 
-def _check_on_the_road(arrays: Arrays, slots: int, limits: Limits, reported: NDArray[Any]) -> None:
+def _check_on_the_road(arrays: Arrays, reported: NDArray[Any]) -> None:
     """The table of vehicles has one entry for each whose trip goes on, and an empty one."""
-    size = _equally_long(arrays, "road_vid", "road_phase")
-    taken = arrays["road_vid"] != -1
-    entries = int(taken.sum())
-    _require(entries < size, "the table of vehicles has no empty entry")
-    _require(arrays["number"][ROAD] == entries, "vehicles on the road are counted wrongly")
-    vid, phase = arrays["road_vid"][taken], arrays["road_phase"][taken]
-    _within(vid, 0, limits.vehicles, "a VID")
-    _within(phase, 0, PHASES * slots, "a phase")
-    known = ((phase.astype(np.int64) // PHASES << 32) + vid) * PHASES + phase % PHASES
+    known = _entries(arrays["road"], arrays["number"][ROAD], "vehicles on the road")
     _require(
         np.array_equal(np.sort(known), np.sort(reported)),
         "the vehicles on the road are not those that reported last",
@@ -179,11 +173,9 @@ def _check_on_the_road(arrays: Arrays, slots: int, limits: Limits, reported: NDA
 def _check_accidents(arrays: Arrays, limits: Limits) -> None:
     _equally_long(arrays, "number", length=3)
     number, standing = arrays["number"], arrays["standing"]
-    taken = standing["place"] != NOWHERE
-    _require(taken.sum() < len(standing), "the table of standing vehicles has no empty entry")
-    _require(number[ENTRIES] == taken.sum(), "standing vehicles are counted wrongly")
-    _places(standing["place"][taken], limits)
-    _within(standing["vid"][taken], 0, limits.vehicles, "a VID")
+    taken = _entries(standing, number[ENTRIES], "standing vehicles")
+    _places(taken["key"], limits)
+    _within(taken["vid"], 0, limits.vehicles, "a VID")
     _within(number[PAIRS], 0, len(arrays["pairs"]) + 1, "the number of accidents")
     _places(arrays["pairs"][: number[PAIRS]], limits)
     _seconds(number[LAST_SECOND : LAST_SECOND + 1], NO_MINUTE, limits, "the last second")
@@ -225,16 +217,13 @@ def _check_accounts(arrays: Arrays, limits: Limits) -> None:
     _equally_long(arrays, "progress", length=3)
     _require(not arrays["progress"][1:].any(), "charges or requests are not settled")
     _within(arrays["progress"][:1], -1, 60 * limits.minute, "the second")
-    pages, entry = int(arrays["pages"][0]), arrays["entry"]
-    _power_of_two(len(entry), "entry")
-    taken = entry["number"] != -1
-    _require(taken.sum() == pages, "pages are counted wrongly")
-    _require(pages < len(entry), "the table of pages has no empty entry")
+    taken = _entries(arrays["entry"], arrays["pages"][0], "pages")
+    pages = len(taken)
     _require(pages * PAGE <= len(arrays["balance"]), "there are fewer balances than pages")
-    _within(entry["number"][taken], 0, limits.vehicles // PAGE + 1, "a page's number")
-    _distinct(entry["number"][taken], "a page's number")
-    _within(entry["page"][taken], 0, pages, "a page")
-    _distinct(entry["page"][taken], "a page")
+    _within(taken["key"], 0, limits.vehicles // PAGE + 1, "a page's number")
+    _distinct(taken["key"], "a page's number")
+    _within(taken["page"], 0, pages, "a page")
+    _distinct(taken["page"], "a page")
 
 
 _KERNELS = {

@@ -18,23 +18,23 @@ from linearroad.network import Network
 from linearroad.operators.answers import TABLE, batch
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import differences, write_digests
-from linearroad.output.folder import result_folder
 from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
-from linearroad.output.timeline import Timeline, attributed, read_timeline
-from linearroad.output.writers import FORMATS, RejectWriter, answer_writer
-from linearroad.page_checksums import unverified_sentence
+from linearroad.output.writers import FORMATS, RESULTS, RejectWriter, answer_writer
 from linearroad.rules import rules_named
 from linearroad.run.copies import ORIGINAL, Copy, copies_of
 from linearroad.run.feed import RAW, Feed
-from linearroad.run.interrupts import interruptible
 from linearroad.run.memory import check_memory
-from linearroad.run.schedule import FOR_EVER, Schedule
 from linearroad.run.stages import stage_nanoseconds
 from linearroad.run.state import KeptState, keep_state, read_state
 from linearroad.run.workers import HUB_BURST, DigestOutput, Worker, connect_writer
 from linearroad.schema import KINDS
 from linearroad.tables.history import History
+from xstream.console.folder import result_folder
+from xstream.console.stop import interruptible
+from xstream.console.timeline import Timeline, attributed, read_timeline
+from xstream.io.page_checksums import unverified_sentence
+from xstream.io.schedule import NO_LIMIT, Schedule
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
@@ -83,12 +83,13 @@ def run(
         read_manifest(source)  # only generated traffic can be gone on with
     workers = _workers(options, len(copies), files)
     begin_s = 60 * kept.minute if kept is not None else 0
-    limit_s = FOR_EVER if options.minutes is None else 60 * options.minutes
+    limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
     schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), workers, limit_s)
     try:
-        with result_folder(out, source):
+        with result_folder(out, source, RESULTS):
             rejects = RejectWriter(out / "rejects.csv", files > 1)
-            with closing(rejects), closing(Timeline(out / "timeline.csv", schedule)) as timeline:
+            timeline = Timeline(out / "timeline.csv", schedule.time.wall_s)
+            with closing(rejects), closing(timeline):
                 writer = answer_writer(out, options.form, options.answers)
                 taker = AnswerSink(writer, schedule)
                 if unchecked:
@@ -216,7 +217,8 @@ class _Look:
         result.rows = sum(worker.rows for worker in self.workers)
         result.lag_s = max(feed.lag_s for feed in feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
-        self._timeline.note(result, last)
+        answers = sum(result.answers.values())
+        self._timeline.note(result.stream_seconds, result.lag_s, result.rows, answers, last)
         if self._progress is not None:
             self._progress(result)
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+import xstream as xs
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import read_manifest
 from linearroad.tables.batches import KEPT_REPORT, PERIOD
-from linearroad.tables.expressways import mark_xways
 from linearroad.tables.ledger import ENTRY, PAGE
 from xstream.errors import InputError
 
@@ -138,6 +138,18 @@ def too_much(expressways: int, needed: float, free: float, what: str = "are free
     )
 
 
+@xs.compiled
+def _mark(seen: NDArray[np.uint8], xways: NDArray[np.int32]) -> int:
+    """Mark expressways as seen; returns how many were not. Those with equal marks count as one."""
+    new, mask = 0, len(seen) - 1
+    for i in range(len(xways)):
+        at = xways[i] & mask
+        if xways[i] >= 0 and seen[at] == 0:
+            seen[at] = 1
+            new += 1
+    return new
+
+
 class ExpresswayCount:
     """The expressways of an input that nobody has counted before, while it is read."""
 
@@ -150,7 +162,7 @@ class ExpresswayCount:
 
     def add(self, xways: NDArray[np.int32]) -> None:
         """Some more rows; an InputError if their expressways would not fit."""
-        self._count += mark_xways(self._seen, xways)
+        self._count += _mark(self._seen, xways)
         if self._count < self._checked + self.EVERY:
             return
         self._free = self._free or available_bytes()  # before tables for them have been made

@@ -39,7 +39,7 @@ from xstream.errors import InputError
 
 __all__ = ["KeptState", "keep_state", "read_state"]
 
-VERSION = 3
+VERSION = 4
 META = "state.json"
 ACCOUNTS = "accounts"
 MOST_MINUTES = 2**31 // 60

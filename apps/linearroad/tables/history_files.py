@@ -15,9 +15,9 @@ import xstream as xs
 from linearroad.generation.manifest import read_manifest
 from linearroad.history.store import open_stores
 from linearroad.operators.requests import SUMS, TOLL_DAYS
-from linearroad.page_checksums import has_page_checksums
 from linearroad.tables.history import History
 from xstream.errors import InputError
+from xstream.io.page_checksums import has_page_checksums
 
 __all__ = ["load_history"]
 

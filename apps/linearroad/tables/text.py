@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 import xstream as xs
+from linearroad.schema import (
+    ALERT,
+    BALANCE,
+    FIELD_COUNT,
+    FIELDS,
+    LINE_TOO_LONG,
+    NOT_AN_INTEGER,
+    OUT_OF_INT32,
+    TOLL,
+    TRAVEL_TIME,
+)
 
-FIELDS = 15
 NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
-FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32, LINE_TOO_LONG = 1, 2, 3, 20
 #: Bytes of a line that are read: fifteen numbers have less than 180, leading zeros apart.
 LONGEST_LINE = 1 << 16
 INT32_MAX = 2147483647
@@ -116,7 +125,7 @@ def format_answers(out, kind, time, emit, who, value, amount):
         k = kind[i]
         out[at], out[at + 1] = ZERO + k, COMMA
         at += 2
-        if k == 0:  # VID, Time, Emit, Lav, Toll
+        if k == TOLL:  # VID, Time, Emit, Lav, Toll
             at = put(out, at, np.int64(who[i]))
             out[at] = COMMA
             at += 1
@@ -125,20 +134,20 @@ def format_answers(out, kind, time, emit, who, value, amount):
         at = put_thousandths(out, at + 1, emit[i])
         out[at] = COMMA
         at += 1
-        if k == 2:  # ResultTime is the request's own time
+        if k == BALANCE:  # ResultTime is the request's own time
             at = put(out, at, np.int64(time[i]))
             out[at] = COMMA
             at += 1
-        if k != 0:
+        if k != TOLL:
             at = put(out, at, np.int64(who[i]))
             out[at] = COMMA
             at += 1
-        if k == 0 or k == 1 or k == 4:
+        if k in (TOLL, ALERT, TRAVEL_TIME):
             at = put(out, at, np.int64(value[i]))
-            if k != 1:
+            if k != ALERT:
                 out[at] = COMMA
                 at += 1
-        if k != 1:
+        if k != ALERT:
             at = put(out, at, amount[i])
         out[at] = NEWLINE
         at += 1

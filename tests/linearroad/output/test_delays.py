@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linearroad.output.delays import LIMITS_S, TYPES, Delays
-from linearroad.output.timeline import COLUMNS, attributed
+
+from xstream.console.timeline import COLUMNS, attributed
 
 NOTED = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 100), st.integers(0, 90_000), st.integers(1, 50)),

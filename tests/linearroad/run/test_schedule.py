@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from linearroad.input import Chunk, Reject
 from linearroad.run.feed import Feed
-from linearroad.run.schedule import FOR_EVER, Schedule
 from linearroad.schema import INPUT_COLUMNS
 
 import xstream as xs
+from xstream.io.schedule import NO_LIMIT, Schedule
 from xstream.testing import ManualClock
 
 
@@ -37,7 +37,7 @@ class Rows:
         return ""
 
 
-def schedule_of(speed: float | None, limit_s: int = FOR_EVER) -> Schedule:
+def schedule_of(speed: float | None, limit_s: int = NO_LIMIT) -> Schedule:
     return Schedule(xs.io.StreamTime(speed, clock=ManualClock()), 1, limit_s)
 
 

@@ -18,21 +18,22 @@ STEPS = st.lists(st.tuples(VEHICLES, st.integers(-1, 29)), max_size=120)
 @given(steps=STEPS, size=st.sampled_from([53, 64, 97]))
 @settings(deadline=None)
 def test_the_road_remembers_phases_as_a_dictionary_does(steps: list, size: int) -> None:
-    vids, phases = np.full(size, -1, np.int32), np.zeros(size, np.int32)
-    known: dict[tuple[int, int], int] = {}
+    table = np.full(size, -1, np.int64)
+    known: dict[int, int] = {}
     for (vid, slot), phase in steps:
+        vehicle = (slot << 32) + vid
         if phase < 0:
-            road.forget(vids, phases, vid, slot)
-            known.pop((vid, slot), None)
-        elif len(known) < size - 1 or (vid, slot) in known:
-            new = road.set_phase(vids, phases, vid, slot, phase)
-            assert new == ((vid, slot) not in known)
-            known[vid, slot] = phase
-        assert (vids != -1).sum() == len(known)
+            road.forget(table, vehicle)
+            known.pop(vehicle, None)
+        elif len(known) < size - 1 or vehicle in known:
+            new = road.set_phase(table, vehicle, phase)
+            assert new == (vehicle not in known)
+            known[vehicle] = phase
+        assert (table != -1).sum() == len(known)
     for vid in range(41):
         for slot in range(3):
-            found = road.known_phase(vids, phases, vid, slot)
-            assert found == known.get((vid, slot), -1)
+            vehicle = (slot << 32) + vid
+            assert road.phase_of(table, vehicle) == known.get(vehicle, -1)
 
 
 #: Any speed that an input may hold; a vehicle reports at most once in each second of a minute.
@@ -43,7 +44,7 @@ SPEEDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), ANY_SPEED), ma
 @given(reports=SPEEDS)
 @settings(deadline=None)
 def test_gains_add_up_to_the_averages_of_the_vehicles(reports: list) -> None:
-    sums = np.zeros(64, road.SUM)
+    sums = np.full(64, np.array((-1, 0), road.SUM))
     gained: dict[int, float] = {}
     vehicles: dict[int, int] = {}
     for vid, key, spd in reports:

@@ -1,4 +1,4 @@
-"""A run that shall end before its stream does: after a whole second, or at once."""
+"""A stream that is stopped before its end: after a complete second, or at once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from contextlib import contextmanager
 
 __all__ = ["Stop", "interruptible"]
 
-#: How long the second that is being worked on may take after Ctrl-C; the engine may take another
-#: second to end what is under way.
+#: How long the work in progress may take after Ctrl-C before it is cut off.
 FINISH_S = 0.7
-SLICE_S = 0.05  # of waiting: as long as Ctrl-C may go unnoticed
+SLICE_S = 0.05  # of waiting: the longest time for which Ctrl-C goes unnoticed
 
 
 class Stop:
-    """Whether a stream shall end before its end: no more seconds begin.
+    """A request to stop: no more seconds of the stream begin.
 
-    Unlike a `threading.Event`, it can be set by a signal handler whatever is interrupted: there is
-    no lock that the interrupted code may hold.
+    Unlike a `threading.Event` it has no lock, which interrupted code may hold. A signal handler can
+    therefore set it at any time.
     """
 
     def __init__(self) -> None:
@@ -29,15 +28,15 @@ class Stop:
         self.times_asked = 0
 
     def set(self) -> None:
-        """End the stream after the seconds that are being worked on."""
+        """Stop after the work in progress."""
         self._set = True
 
     def is_set(self) -> bool:
-        """Whether the stream shall end."""
+        """Whether the stream is to stop."""
         return self._set
 
     def ask(self) -> None:
-        """End the stream, says the user."""
+        """Stop at the user's request."""
         self._asked_at = self._asked_at or time.perf_counter()
         self.times_asked += 1
         self._set = True
@@ -49,13 +48,13 @@ class Stop:
 
     @property
     def at_once(self) -> bool:
-        """Whether what is being worked on is left as it is: asked for twice, or it takes long."""
+        """Whether to cut off the work in progress: the user asked twice, or it takes too long."""
         if not self.times_asked:
             return False
         return self.times_asked > 1 or time.perf_counter() - self._asked_at > FINISH_S
 
     def wait(self, most_s: float) -> None:
-        """Wait for so long, or until the stream shall end."""
+        """Wait for `most_s` seconds, or until the stream is to stop."""
         until = time.perf_counter() + most_s
         while not self._set and (left := until - time.perf_counter()) > 0:
             time.sleep(min(left, SLICE_S))
@@ -63,10 +62,7 @@ class Stop:
 
 @contextmanager
 def interruptible(stop: Stop) -> Iterator[None]:
-    """Ctrl-C ends the stream after the second that is being worked on; again, and at once.
-
-    Whoever presses it a third time is let out wherever the program is.
-    """
+    """Ctrl-C stops after the work in progress; a second one stops at once; a third one raises."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from linearroad.output.folder import RESULTS, result_folder
+from linearroad.output.writers import RESULTS
 from linearroad.run.job import RunOptions, run
 from linearroad.tables.history import History
 
+from xstream.console.folder import result_folder
 from xstream.errors import InputError
 
 ROW = "0,{t},1,50,0,1,0,1,6000" + ",-1" * 6 + "\n"
@@ -46,7 +47,7 @@ def test_a_second_run_into_a_folder_is_refused_and_changes_nothing(
     rows: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with result_folder(out, rows):
+    with result_folder(out, rows, RESULTS):
         (out / "output.csv").write_text("of the run that is under way")
         with pytest.raises(InputError, match=f"another run is writing to {out}"):
             run(rows, out, History(), RunOptions())
@@ -58,8 +59,8 @@ def test_a_run_that_was_killed_leaves_no_lock(rows: Path, tmp_path: Path) -> Non
     out = tmp_path / "out"
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from linearroad.output.folder import result_folder\n"
-        "with result_folder(Path(sys.argv[1]), Path('rows')):\n"
+        "from xstream.console.folder import result_folder\n"
+        "with result_folder(Path(sys.argv[1]), Path('rows'), ()):\n"
         "    print('locked', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from linearroad.page_checksums import has_page_checksums, unverified_sentence
 from linearroad.run.job import RunOptions, run
 from linearroad.schema import INPUT_COLUMNS
 from linearroad.tables.history import History
@@ -19,6 +18,7 @@ from tests.apps.calling import call
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario
 from xstream.errors import InputError
+from xstream.io.page_checksums import has_page_checksums, unverified_sentence
 
 
 @pytest.fixture(scope="module")
