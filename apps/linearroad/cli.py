@@ -28,26 +28,31 @@ def _group() -> None:
 
 @app.command()
 def generate(
-    out: Annotated[Path, typer.Option(help="Directory to write; made if it is missing.")],
+    out: Annotated[Path, typer.Option(help="Output directory; created if it does not exist.")],
     expressways: Annotated[int, typer.Option(help="Number of expressways (L).")] = 1,
-    minutes: Annotated[int, typer.Option(help="Length of the stream.")] = 180,
+    minutes: Annotated[int, typer.Option(help="Length of the stream in minutes.")] = 180,
     from_minute: Annotated[
-        int, typer.Option(help="Begin at this minute; what came before is simulated and cut off.")
+        int,
+        typer.Option(
+            help="Start the stream at this minute; earlier traffic is simulated and dropped."
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 1,
-    format: Annotated[str, typer.Option(help="parquet or csv.")] = "parquet",
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same bytes.")] = 1,
+    format: Annotated[str, typer.Option(help="Output format: parquet or csv.")] = "parquet",
     two_expressways: Annotated[
-        float, typer.Option(help="Share of vehicles that travel on two expressways.")
+        float, typer.Option(help="Share of vehicles that travel on two expressways, from 0 to 0.2.")
     ] = 0.02,
     history: Annotated[
-        bool, typer.Option("--history/--no-history", help="Ten weeks of toll history as well.")
+        bool,
+        typer.Option("--history/--no-history", help="Also generate ten weeks of toll history."),
     ] = False,
     merged: Annotated[
-        bool, typer.Option("--merged", help="With csv: also one file, merged by time.")
+        bool,
+        typer.Option("--merged", help="With --format csv: also write one file, merged by time."),
     ] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
+    master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
 ) -> None:
-    """Generate traffic, and history if wanted; a second run finishes what is missing."""
+    """Generate traffic, and optionally history. A second run completes an interrupted one."""
     from linearroad.generation.job import generate as run
     from linearroad.generation.parameters import TrafficParameters
     from linearroad.generation.progress import show
@@ -70,17 +75,17 @@ def generate(
 
 @app.command()
 def describe(
-    directory: Annotated[Path, typer.Argument(help="A directory made by `generate`.")],
-    xway: Annotated[int, typer.Option(help="The expressway to describe.")] = 0,
+    directory: Annotated[Path, typer.Argument(help="A directory created by `generate`.")],
+    xway: Annotated[int, typer.Option(help="Number of the expressway to describe.")] = 0,
     html: Annotated[
-        Path | None, typer.Option(help="Where to write the pictures; DIRECTORY/describe.html.")
+        Path | None, typer.Option(help="HTML page to write; default: DIRECTORY/describe.html.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare all files with their checksums first.")
+        bool, typer.Option("--check", help="Verify the checksums of all files first.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, write no picture.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and write no page.")] = False,
 ) -> None:
-    """Count what an expressway's stream contains, beside the papers' figures, and draw it."""
+    """Measure the stream of an expressway, compare it with the papers' figures, and draw it."""
     import json
 
     from linearroad.description.figures import check_files, measure_expressway

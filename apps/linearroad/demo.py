@@ -56,15 +56,15 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
 
 
 def demo_command(
-    out: Annotated[Path, typer.Option(help="Directory for everything.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option(help="Output directory for all steps.")] = Path("demo-out"),
     from_minute: Annotated[
-        int, typer.Option(help="Begin at this minute of the three hours.")
+        int, typer.Option(help="Start at this minute of the three hours.")
     ] = FROM_MINUTE,
-    minutes: Annotated[int, typer.Option(help="Length of the stream.")] = MINUTES,
-    speed: Annotated[float, typer.Option(help="How much faster than real traffic.")] = SPEED,
-    master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
+    minutes: Annotated[int, typer.Option(help="Length of the stream in minutes.")] = MINUTES,
+    speed: Annotated[float, typer.Option(help="How many times faster than real time.")] = SPEED,
+    master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
 ) -> None:
-    """Generate rush-hour traffic, run it paced, validate it and write the report."""
+    """Generate rush-hour traffic, run it paced, validate the answers and write the report."""
     from xstream.console import interrupted_with
 
     with interrupted_with(f"what is finished is kept in {out}"):

@@ -165,5 +165,5 @@ def check_files(root: Path, manifest: Entry) -> int:
     for entry in entries:
         path = root / entry["file"]
         if not path.is_file() or checksum(path) != entry["sha256"]:
-            raise InputError(f"{path} is missing or not what the manifest says: generate it again")
+            raise InputError(f"{path} is missing or differs from the manifest: generate it again")
     return len(entries)

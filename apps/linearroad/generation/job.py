@@ -84,7 +84,7 @@ def generate(
 ) -> Entry:
     """Generate what is missing below `out` and return the manifest."""
     if merged and parameters.format != "csv":
-        raise InputError("--merged makes one flat file: it needs --format csv")
+        raise InputError("--merged writes one flat file, so it requires --format csv")
     check_output_directory(out)
     manifest = check_parameters(out, parameters)
     sparks.require_spark()
@@ -93,9 +93,9 @@ def generate(
         layout.work.mkdir(parents=True, exist_ok=True)
         with claimed(layout.work) as alone:
             if not alone:
-                raise InputError(f"another process is generating {out}: wait for it")
+                raise InputError(f"another process is generating {out}: wait until it has finished")
             with interrupted_with(
-                f"finished expressways are kept in {out}, and the same command goes on from there"
+                f"finished expressways are kept in {out}; run the same command again to continue"
             ):
                 _generate(parameters, layout, manifest, master, history, progress, partitions)
                 if merged and not layout.merged.exists():

@@ -63,10 +63,12 @@ def _parsed(root: Path) -> Entry:
     """The manifest of a directory that may still be incomplete."""
     path = Layout(root).manifest
     if not path.is_file():
-        raise InputError(f"{root} has no manifest.json: it was not made by `linearroad generate`")
+        raise InputError(
+            f"{root} has no manifest.json: it was not created by `linearroad generate`"
+        )
     manifest = read_json(path)
     if manifest.get("version") != MANIFEST_VERSION:
-        raise InputError(f"{path} is of version {manifest.get('version')}, not {MANIFEST_VERSION}")
+        raise InputError(f"{path} has version {manifest.get('version')}, not {MANIFEST_VERSION}")
     return manifest
 
 
@@ -75,14 +77,14 @@ def check_parameters(root: Path, parameters: TrafficParameters) -> Entry:
     wanted = parameters.as_dict()
     if not Layout(root).manifest.exists():
         if root.is_dir() and any(root.iterdir()):
-            raise InputError(f"{root} is not empty and was not made by `linearroad generate`")
+            raise InputError(f"{root} is not empty and was not created by `linearroad generate`")
         return {"version": MANIFEST_VERSION, "parameters": wanted, "complete": False}
     manifest = _parsed(root)
     made_with = manifest.get("parameters", {})
     for name, value in wanted.items():
         if made_with.get(name) != value:
             raise InputError(
-                f"{root} was made with {name} {made_with.get(name)}, not {value}: "
+                f"{root} was generated with {name} {made_with.get(name)}, not {value}: "
                 "choose another directory"
             )
     return manifest
@@ -111,7 +113,7 @@ def check_file(path: Path, entry: Entry | None, list_name: str) -> None:
         if size != entry["bytes"]:
             raise InputError(f"{path} has {size:,} bytes, and {list_name} lists {entry['bytes']:,}")
         if checksum(path) != entry.get("sha256"):
-            raise InputError(f"{path} is damaged: its checksum is not that in {list_name}")
+            raise InputError(f"{path} is damaged: its checksum differs from the one in {list_name}")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -121,7 +123,7 @@ def check_sizes(root: Path, entries: list[Entry]) -> None:
     for entry in entries:
         if not finished(root, entry):
             raise InputError(
-                f"{root / entry['file']} is missing or not as long as manifest.json says"
+                f"{root / entry['file']} is missing, or its size differs from that in the manifest"
             )
 
 

@@ -32,21 +32,22 @@ class TrafficParameters:
 
     def __post_init__(self) -> None:
         if not 1 <= self.expressways <= 100_000:
-            raise InputError(f"--expressways is 1 to 100000, not {self.expressways}")
+            raise InputError(f"--expressways must be from 1 to 100000, not {self.expressways}")
         if not 1 <= self.minutes <= MOST_MINUTES:
-            raise InputError(f"--minutes is 1 to {MOST_MINUTES}, not {self.minutes}")
+            raise InputError(f"--minutes must be from 1 to {MOST_MINUTES}, not {self.minutes}")
         if not 0 <= self.from_minute <= MOST_MINUTES - self.minutes:
             raise InputError(
-                f"--from-minute is 0 to {MOST_MINUTES} less --minutes, not {self.from_minute}"
+                f"--from-minute must be from 0 to {MOST_MINUTES} less --minutes, not "
+                f"{self.from_minute}"
             )
         if not 0 <= self.seed < 2**63:
-            raise InputError(f"--seed is 0 to 2**63 - 1, not {self.seed}")
+            raise InputError(f"--seed must be from 0 to 2**63 - 1, not {self.seed}")
         if not 0.0 <= self.two_expressways_share <= 0.2:
             raise InputError(
-                f"--two-expressways is a share from 0 to 0.2, not {self.two_expressways_share}"
+                f"--two-expressways must be a share from 0 to 0.2, not {self.two_expressways_share}"
             )
         if self.format not in FORMATS:
-            raise InputError(f"--format is parquet or csv, not {self.format}")
+            raise InputError(f"--format must be parquet or csv, not {self.format}")
         trips = int(TRIPS_PER_SECOND * self.seconds * self.expressways)
         if trips > VIDS:
             raise InputError(

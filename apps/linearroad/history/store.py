@@ -99,7 +99,7 @@ def _array(path: Path, shape: tuple[int | None, ...]) -> NDArray[np.int32]:
     if array.ndim != len(shape) or any(
         length not in (None, found) for length, found in zip(shape, array.shape, strict=True)
     ):
-        raise InputError(f"{path} is of shape {array.shape}, which is not that of a store")
+        raise InputError(f"{path} has shape {array.shape}, which does not fit a history store")
     return array
 
 

@@ -48,7 +48,7 @@ def add(sums, at, kind, time, who, value, amount):
 def minute_of(sums, time, width):
     """Where a minute's digests begin, `width` numbers, and the sums with room for them."""
     if time >= MOST_SECONDS:
-        raise ValueError("digests are kept for a week of stream time, and here is a later row")
+        raise ValueError("digests cover one week of stream time, and a row comes later")
     at = time // 60 * width
     return at, xs.grow(sums, at + width)
 

@@ -135,5 +135,5 @@ def read_digests(path: Path, expressways: int, minutes: int) -> Digests:
         for i, name in enumerate(_NAMES):
             digests[(*place, i)] = table[name].to_numpy()
     except (OSError, pa.ArrowException, KeyError, IndexError) as error:
-        raise InputError(f"{path} does not hold these digests: {error}") from error
+        raise InputError(f"{path} does not contain these digests: {error}") from error
     return digests

@@ -58,11 +58,11 @@ class RunResult:
         """What has been kept of a run that was interrupted, in words."""
         if self.digests is not None:
             return (
-                f"about stream second {self.stream_seconds:,} had been reached, and the digests "
-                "are those of some expressways up to an earlier one"
+                f"the run had reached about stream second {self.stream_seconds:,}, and the digests "
+                "of some expressways end earlier"
             )
         if not sum(self.answers.values()) or self.stream_seconds < 0:
-            return "no stream second has been answered completely"
+            return "no stream second was answered completely"
         return f"answers are complete up to stream second {self.stream_seconds:,}"
 
     @property

@@ -29,41 +29,49 @@ MOST = 10**9  # expressways, more than any memory has room for
 
 
 def rate_command(
-    base: Annotated[Path, typer.Option(help="What `generate --expressways 10 --history` wrote.")],
-    out: Annotated[Path, typer.Option(help="Directory for the rating and its runs.")] = Path(
+    base: Annotated[
+        Path, typer.Option(help="Directory created by `generate --expressways 10 --history`.")
+    ],
+    out: Annotated[Path, typer.Option(help="Output directory for the rating and its runs.")] = Path(
         "rating"
     ),
     first: Annotated[
         int | None,
-        typer.Option("--from", help="The first L that is tried.", callback=within(1, MOST)),
+        typer.Option("--from", help="The first L to try.", callback=within(1, MOST)),
     ] = None,
     last: Annotated[
         int | None,
         typer.Option(
-            "--to", help="The largest L; as memory allows if not given.", callback=within(1, MOST)
+            "--to",
+            help="The largest L to try; default: as many as memory allows.",
+            callback=within(1, MOST),
         ),
     ] = None,
     speed: Annotated[
         float,
-        typer.Option(help="How many times faster than the clock.", callback=within(0.01, 1e9)),
+        typer.Option(help="How many times faster than real time.", callback=within(0.01, 1e9)),
     ] = 10.0,
     workers: Annotated[
-        int, typer.Option(help="Engines, each on a core of its own.", callback=within(1, 1024))
+        int, typer.Option(help="Number of workers, one per core.", callback=within(1, 1024))
     ] = 2,
     quick: Annotated[
-        bool, typer.Option("--quick", help="By probe runs alone: quarter of an hour.")
+        bool, typer.Option("--quick", help="Use short probe runs only: takes about 15 minutes.")
     ] = False,
     explain: Annotated[
         int | None,
         typer.Option(
-            help="Only say what so many expressways take of memory.", callback=within(1, MOST)
+            help="Only estimate the memory for this many expressways.", callback=within(1, MOST)
         ),
     ] = None,
     validated: Annotated[
         Path | None,
-        typer.Option(help="Validated answers of the base; OUT/originals, made where missing."),
+        typer.Option(
+            help="Validated answers of the base; default: OUT/originals, created if missing."
+        ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print rating.json.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print rating.json to standard output.")
+    ] = False,
 ) -> None:
     """Find the largest L that this machine answers, rightly and in time; exit 1 if none."""
     from linearroad.rating.job import RatingOptions, rate
@@ -150,16 +158,16 @@ def _show_account(account: Account, most: int, as_json: bool) -> None:
     for name, each, total in account.lines:
         share = _by_vehicle(name, total, account)
         typer.echo(
-            f"  {name:<46}{each / 2**10:>10,.0f} KiB an expressway{total / GIB:>8.2f} GiB{share}"
+            f"  {name:<46}{each / 2**10:>10,.0f} KiB per expressway{total / GIB:>8.2f} GiB{share}"
         )
     typer.echo(f"  {'in all':<46}{'':>28}{account.total / GIB:>8.2f} GiB")
     verb = "fits" if account.expressways <= most else "does NOT fit"
-    typer.echo(f"{free / GIB:.2f} GiB are free: it {verb}; the largest that does is {most:,}")
+    typer.echo(f"{free / GIB:.2f} GiB are free: it {verb}; the largest L that fits is {most:,}")
 
 
 def _by_vehicle(name: str, total: float, account: Account) -> str:
     if name.startswith("vehicles on the road"):
-        return f"  {total / account.on_the_road:.1f} bytes a vehicle on the road"
+        return f"  {total / account.on_the_road:.1f} bytes per vehicle on the road"
     if name.startswith("accounts"):
-        return f"  {total / account.vehicles:.1f} bytes a vehicle seen"
+        return f"  {total / account.vehicles:.1f} bytes per vehicle seen"
     return ""

@@ -143,7 +143,9 @@ def checked_base(base: Path) -> Entry:
     """The manifest of traffic that can be rated with."""
     manifest = read_manifest(base)
     if int(manifest["parameters"]["minutes"]) < 2:
-        raise InputError(f"{base} is one minute, and a state is kept before the last ones")
+        raise InputError(
+            f"{base} has only one minute, and the rating saves a state before the last minutes"
+        )
     if not history_bytes(base):
         raise InputError(f"{base} has no history: generate it with --history")
     return manifest
@@ -154,7 +156,9 @@ def explain(base: Path, expressways: int) -> tuple[Account, int]:
     manifest = checked_base(base)
     originals, past = int(manifest["parameters"]["expressways"]), history_bytes(base)
     if expressways < 1 or expressways % originals:
-        raise InputError(f"L is a multiple of {originals}, which {base} has, not {expressways}")
+        raise InputError(
+            f"L must be a multiple of the {originals} expressways of {base}, not {expressways}"
+        )
     account = account_of(base, expressways, past)
     one, two = (account_of(base, k * originals, past).total for k in (1, 2))
     most = int((MOST_MEMORY * available_bytes() - one) / (two - one) + 1) * originals
@@ -201,11 +205,13 @@ def _range(options: RatingOptions, originals: int) -> Range:
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--to", last), ("--from", first)):
         if value < originals:
-            raise InputError(f"{name} is {originals} expressways or more, not {value}")
+            raise InputError(
+                f"{name} must be at least {originals}, the expressways of the base, not {value}"
+            )
     if first > last:
-        raise InputError(f"--from {first} is more than --to {last}")
+        raise InputError(f"--from {first} must not be greater than --to {last}")
     if not 0 < options.speed < float("inf"):
-        raise InputError(f"--speed is a positive number, not {options.speed:g}")
+        raise InputError(f"--speed must be a positive number, not {options.speed:g}")
     known_to = QUICK_KNOWN_TO if options.quick else KNOWN_TO
     return Range(originals, first, last // originals * originals, known_to)
 

@@ -72,9 +72,9 @@ def validated(folder: Path, manifest: Entry) -> str | None:
         return None
     found = read_json(path)
     if found.get("rows") != manifest["totals"]["rows"] or found.get("covered"):
-        raise InputError(f"{path} is about other rows than those of the base")
+        raise InputError(f"{path} is about rows of other traffic than the base")
     if not found.get("right"):
-        raise InputError(f"{folder} was validated and is not right: {found.get('verdict')}")
+        raise InputError(f"{folder} was validated, and answers are wrong: {found.get('verdict')}")
     return str(found.get("verdict")).split(";")[0]
 
 
@@ -93,7 +93,7 @@ def check_written(folder: Path, digests: Digests) -> None:
     written = digest_of_written(folder / "output.parquet", digests.shape[1])
     if not np.array_equal(written, digests.sum(axis=0, dtype=np.uint64)):
         raise InputError(
-            f"the answers in {folder}, which were validated, are not those of this engine: "
+            f"the validated answers in {folder} differ from those of this engine: "
             "validate them again"
         )
 

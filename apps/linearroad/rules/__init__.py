@@ -15,5 +15,5 @@ RULES: dict[str, Paper] = {"paper": Paper(), "brandeis": Brandeis(), "walmart": 
 def rules_named(name: str) -> Paper:
     """A rule set by its name."""
     if name not in RULES:
-        raise InputError(f"rules are {', '.join(RULES)}, not {name!r}")
+        raise InputError(f"--rules must be one of {', '.join(RULES)}, not {name!r}")
     return RULES[name]

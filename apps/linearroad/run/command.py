@@ -27,7 +27,7 @@ def _speed(text: str) -> float | None:
     except ValueError:
         speed = 0.0
     if not speed > 0:
-        raise InputError(f"--speed is max or a positive number, not {text!r}")
+        raise InputError(f"--speed must be max or a positive number, not {text!r}")
     return speed
 
 
@@ -44,48 +44,58 @@ class RunCommand(typer.core.TyperCommand):
 
 def run_command(
     input: Annotated[
-        Path, typer.Option(help="Flat file (.gz, .zst, .xz), Parquet, or a directory.")
+        Path,
+        typer.Option(
+            help="A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Directory for the answers.")],
-    tolls: Annotated[Path | None, typer.Option(help="TollHistory, flat or Parquet.")] = None,
+    out: Annotated[Path, typer.Option(help="Output directory for the answers.")],
+    tolls: Annotated[Path | None, typer.Option(help="TollHistory file, flat or Parquet.")] = None,
     segment_history: Annotated[
-        Path | None, typer.Option(help="SegmentHistory, flat or Parquet.")
+        Path | None, typer.Option(help="SegmentHistory file, flat or Parquet.")
     ] = None,
-    history: Annotated[
-        Path | None, typer.Option(help="A directory that `generate --history` wrote.")
-    ] = None,
-    rules: Annotated[str, typer.Option(help="paper, brandeis or walmart.")] = "paper",
+    history: Annotated[Path | None, typer.Option(help="Generated directory with history.")] = None,
+    rules: Annotated[str, typer.Option(help="Rule set: paper, brandeis or walmart.")] = "paper",
     speed: Annotated[
-        str, typer.Option(help="max, or how many times faster than the clock.")
+        str, typer.Option(help="max, or how many times faster than real time.")
     ] = "max",
-    minutes: Annotated[int | None, typer.Option(help="Stop after so many minutes.")] = None,
-    workers: Annotated[int, typer.Option(help="Engines; expressways are divided.")] = 1,
+    minutes: Annotated[
+        int | None, typer.Option(help="Stop after this many minutes of the stream.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Number of workers; expressways are divided among them.")
+    ] = 1,
     expressways: Annotated[
         int | None,
-        typer.Option(help="Copy the directory's expressways until there are so many."),
+        typer.Option(help="Copy the expressways of the input until there are this many."),
     ] = None,
     answers: Annotated[
-        str, typer.Option(help="write, or digest: count and digest them only.")
+        str, typer.Option(help="write, or digest: only count and digest the answers.")
     ] = "write",
     keep_state: Annotated[
-        Path | None, typer.Option(help="Keep the state at the end of --minutes in a directory.")
+        Path | None,
+        typer.Option(help="Directory in which to save the state at the end of --minutes."),
     ] = None,
     from_state: Annotated[
-        Path | None, typer.Option(help="Go on from a state that was kept.")
+        Path | None, typer.Option(help="Directory of a saved state to continue from.")
     ] = None,
     stop_when_late: Annotated[
-        bool, typer.Option("--stop-when-late", help="End when an answer comes after its limit.")
+        bool, typer.Option("--stop-when-late", help="Stop when an answer is later than its limit.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Accept an input without any usable row.")
+        bool, typer.Option("--allow-empty", help="Accept an input without a single usable row.")
     ] = False,
-    format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
-    scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc or df.")] = "df",
-    memory: Annotated[str, typer.Option(help="The memory manager.")] = "refcount-lazy",
-    plan: Annotated[bool, typer.Option("--plan", help="Print the query as a graph.")] = False,
+    format: Annotated[str, typer.Option(help="Format of the answers: csv or parquet.")] = "csv",
+    scheduler: Annotated[str, typer.Option(help="Scheduler: fifo, fifo-slice, rtc or df.")] = "df",
+    memory: Annotated[
+        str, typer.Option(help="Memory manager, for example refcount-lazy.")
+    ] = "refcount-lazy",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the query in Graphviz format and exit.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Run the Linear Road queries over an input; answers, rejects and a summary go to --out."""
+    """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
     from linearroad.input import length_s
     from linearroad.run.display import Live
     from linearroad.run.job import RunOptions, run
@@ -138,7 +148,9 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         f"rejected, {result.implausible_speeds:,} implausible speeds"
     )
     if result.unanswerable:
-        console.print(f"{result.unanswerable:,} travel times without a history to answer from")
+        console.print(
+            f"{result.unanswerable:,} travel-time requests could not be answered without a history"
+        )
     if speed:
         console.print(f"furthest behind schedule: {max(result.worst_lag_s, 0):.3f} stream seconds")
         if result.longest is not None:

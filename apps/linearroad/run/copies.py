@@ -33,12 +33,12 @@ def copies_of(source: Path, expressways: int | None) -> list[Copy]:
     if expressways is None:
         return [ORIGINAL]
     if not source.is_dir():
-        raise InputError(f"--expressways copies a generated directory, and {source} is a file")
+        raise InputError(f"--expressways requires a generated directory, and {source} is a file")
     manifest = read_manifest(source)
     base = int(manifest["parameters"]["expressways"])
     if expressways < 1 or expressways % base:
         raise InputError(
-            f"{source} has {base} expressways, so --expressways is a multiple of that, "
+            f"{source} has {base} expressways, so --expressways must be a multiple of {base}, "
             f"not {expressways}"
         )
     vids, qids = int(manifest["totals"]["vehicles"]), int(manifest["totals"]["queries"])
@@ -46,6 +46,6 @@ def copies_of(source: Path, expressways: int | None) -> list[Copy]:
     if count * vids > MOST_VIDS or count * qids > MOST_QIDS:
         raise InputError(
             f"{expressways} expressways would have {count * vids:,} vehicles and {count * qids:,} "
-            f"requests; there are numbers for {MOST_VIDS:,}"
+            f"requests; at most {MOST_VIDS:,} can be numbered"
         )
     return [Copy(base * c, vids * c, qids * c) for c in range(count)]

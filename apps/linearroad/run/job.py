@@ -76,7 +76,7 @@ def run(
     kept = None if options.from_state is None else read_state(options.from_state, source)
     if kept is not None and options.minutes is not None and options.minutes <= kept.minute:
         raise xs.InputError(
-            f"the state is that of minute {kept.minute}, so --minutes is more than that, "
+            f"--minutes must be greater than {kept.minute}, the minute of the saved state, "
             f"not {options.minutes}"
         )
     if options.keep_state is not None:
@@ -154,21 +154,21 @@ def _check(options: RunOptions) -> None:
             f"--minutes must be from 1 to {MOST_MINUTES:,}, not {options.minutes:,}"
         )
     if options.workers < 1:
-        raise xs.InputError(f"--workers is a positive number, not {options.workers}")
+        raise xs.InputError(f"--workers must be a positive number, not {options.workers}")
     if options.answers not in ("write", "digest"):
-        raise xs.InputError(f"--answers is write or digest, not {options.answers!r}")
+        raise xs.InputError(f"--answers must be write or digest, not {options.answers!r}")
     if options.form not in FORMATS:
-        raise xs.InputError(f"answers are written as csv or parquet, not {options.form!r}")
+        raise xs.InputError(f"--format must be csv or parquet, not {options.form!r}")
     if options.scheduler not in xs.SCHEDULER_NAMES:
         known = ", ".join(xs.SCHEDULER_NAMES)
-        raise xs.InputError(f"--scheduler is one of {known}, not {options.scheduler!r}")
+        raise xs.InputError(f"--scheduler must be one of {known}, not {options.scheduler!r}")
     xs.memory_manager(options.memory)  # says which there are
     if options.answers != "digest" and (options.keep_state or options.from_state):
-        raise xs.InputError("a state is kept and gone on from with --answers digest")
+        raise xs.InputError("--keep-state and --from-state require --answers digest")
     if options.keep_state and (options.expressways or options.minutes is None):
-        raise xs.InputError("a state is kept with --minutes, and without --expressways")
+        raise xs.InputError("--keep-state requires --minutes and cannot be used with --expressways")
     if options.rules != "paper" and (options.keep_state or options.from_state):
-        raise xs.InputError("a state is kept of runs by the rules of the paper")
+        raise xs.InputError("--keep-state and --from-state require --rules paper")
 
 
 def _divide(

@@ -93,13 +93,13 @@ def _read(path: Path) -> Arrays:
     try:
         with zipfile.ZipFile(path) as file:
             if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
-                raise InputError(f"{path} is compressed, which no kept state is")
+                raise InputError(f"{path} is compressed, and a saved state never is")
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-        raise InputError(f"{path} cannot be read: it holds something that is no array")
+        raise InputError(f"{path} cannot be read: it contains something other than arrays")
     return arrays
 
 
@@ -153,18 +153,19 @@ class KeptState:
 def read_state(directory: Path, source: Path) -> KeptState:
     """A state that `keep_state` wrote of this traffic; all of it is read and checked."""
     if not (directory / META).is_file():
-        raise InputError(f"{directory} holds no state: `run --keep-state` writes one")
+        raise InputError(f"{directory} contains no saved state: create one with `run --keep-state`")
     meta = read_json(directory / META)
     if meta.get("version") != VERSION:
         raise InputError(
-            f"{directory} is a state of version {meta.get('version')}, not {VERSION}: keep it anew"
+            f"{directory} is a saved state of version {meta.get('version')}, not {VERSION}: "
+            "save it again"
         )
     traffic = _traffic(source)
     if meta.get("traffic") != traffic:
-        raise InputError(f"{directory} is the state of other traffic than {source}")
+        raise InputError(f"{directory} is a saved state of other traffic than {source}")
     minute, last = meta.get("minute"), traffic["parameters"].get("minutes", MOST_MINUTES)
     if type(minute) is not int or not 0 <= minute <= last:
-        raise InputError(f"{directory / META}: minute is 0 to {last:,}, not {minute!r}")
+        raise InputError(f"{directory / META}: minute must be from 0 to {last:,}, not {minute!r}")
     expressways = int(traffic["parameters"]["expressways"])
     limits = Limits(minute, int(traffic["totals"]["vehicles"]), expressways)
     return KeptState(minute, _originals(directory, meta, limits))
@@ -185,5 +186,5 @@ def _originals(directory: Path, meta: Entry, limits: Limits) -> dict[str, Arrays
         found[name] = _read(path)
         wrong = check_state(name.rpartition(" ")[0], found[name], limits)
         if wrong is not None:
-            raise InputError(f"{path} is no state that a run can go on from: {wrong}")
+            raise InputError(f"{path} is not a valid saved state: {wrong}")
     return found

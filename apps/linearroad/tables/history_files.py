@@ -67,7 +67,7 @@ def _columns(path: Path, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
 
 def _integers(path: Path, name: str, column: Any) -> NDArray[np.int64]:
     if column.null_count or not pa.types.is_integer(column.type):
-        raise InputError(f"{path}: column {name!r} is not all integers")
+        raise InputError(f"{path}: column {name!r} contains values that are not integers")
     values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
     return values
 
@@ -77,7 +77,7 @@ def _check_ranges(path: Path, *ranges: tuple[str, NDArray[np.int64], int, int]) 
         outside = (values < low) | (values > high)
         if outside.any():
             raise InputError(
-                f"{path}: {name} is {low:,} to {high:,}, not {values[outside.argmax()]:,}"
+                f"{path}: {name} must be from {low:,} to {high:,}, not {values[outside.argmax()]:,}"
             )
 
 
@@ -123,7 +123,7 @@ def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
         if max(sums.max(), -sums.min()) > MOST:
             raise InputError(
                 f"{path}: sums of Lav or Cnt of a minute and segment of XWay {one} exceed "
-                f"{MOST:,}, the largest that history has room for"
+                f"{MOST:,}, the largest value that a history can hold"
             )
         by_xway[int(one)] = sums.astype(np.int32)
     return by_xway

@@ -95,9 +95,11 @@ class Expressway:
 
     def __post_init__(self) -> None:
         if self.seconds <= 0:
-            raise InputError(f"a simulation lasts a second or more, not {self.seconds}")
+            raise InputError(f"a simulation must last at least one second, not {self.seconds}")
         if self.seed < 0 or self.xway < 0:
-            raise InputError(f"seed and expressway are 0 or more, not {self.seed}, {self.xway}")
+            raise InputError(
+                f"seed and expressway must not be negative, not {self.seed}, {self.xway}"
+            )
         self.key = expressway_key(self.seed, self.xway)
         self.road = self._empty_road()
 

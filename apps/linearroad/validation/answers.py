@@ -62,11 +62,11 @@ class Run:
 def read_run(directory: Path) -> Run:
     """A run's directory, or one sentence about what is missing in it."""
     if not directory.is_dir():
-        raise InputError(f"{directory} does not exist or is no directory")
+        raise InputError(f"{directory} does not exist or is not a directory")
     summary = directory / "summary.json"
     if not summary.is_file():
         raise InputError(
-            f"{directory} has no summary.json: the run has not ended, or was killed, and its "
+            f"{directory} has no summary.json: the run has not finished, or was killed, and its "
             "answers are incomplete; or it is not what `linearroad run` wrote"
         )
     found = [

@@ -18,26 +18,27 @@ REPORT = "report.html"
 
 
 def validate_command(
-    input: Annotated[Path, typer.Option(help="What the run read.")],
-    output: Annotated[Path, typer.Option(help="The directory that the run wrote.")],
-    history: Annotated[
-        Path | None, typer.Option(help="A directory that `generate --history` wrote.")
-    ] = None,
-    tolls: Annotated[Path | None, typer.Option(help="TollHistory, flat or Parquet.")] = None,
+    input: Annotated[Path, typer.Option(help="The input of the run.")],
+    output: Annotated[Path, typer.Option(help="The output directory of the run.")],
+    history: Annotated[Path | None, typer.Option(help="Generated directory with history.")] = None,
+    tolls: Annotated[Path | None, typer.Option(help="TollHistory file, flat or Parquet.")] = None,
     segment_history: Annotated[
-        Path | None, typer.Option(help="SegmentHistory, flat or Parquet.")
+        Path | None, typer.Option(help="SegmentHistory file, flat or Parquet.")
     ] = None,
     rules: Annotated[
-        str | None, typer.Option(help="paper, brandeis or walmart; the run's if not given.")
+        str | None,
+        typer.Option(help="Rule set: paper, brandeis or walmart; default: that of the run."),
     ] = None,
     minutes: Annotated[
-        int | None, typer.Option(help="The run stopped after so many minutes.")
+        int | None, typer.Option(help="Check only this many minutes, if the run stopped there.")
     ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master; local[*] if not given.")] = None,
+    master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Write OUTPUT/report.html as well.")
+        bool, typer.Option("--report", help="Also write OUTPUT/report.html.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print validation.json.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print validation.json to standard output.")
+    ] = False,
 ) -> None:
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
     from linearroad.validation.job import HistoryPaths, validate

@@ -60,9 +60,9 @@ def validate(
     run = read_run(output)
     rules = rules or str(run.summary.get("rules", "paper"))
     if rules not in RULES:
-        raise InputError(f"rules are {', '.join(RULES)}, not {rules!r}")
+        raise InputError(f"--rules must be one of {', '.join(RULES)}, not {rules!r}")
     if minutes is not None and not 1 <= minutes <= MOST_MINUTES:
-        raise InputError(f"--minutes is 1 to {MOST_MINUTES}, not {minutes}")
+        raise InputError(f"--minutes must be from 1 to {MOST_MINUTES}, not {minutes}")
     size = sum(file.stat().st_size for file in input_files(input))
     paths = history or HistoryPaths()
     check_output_directory(output)

@@ -129,14 +129,17 @@ def test_other_parameters_are_refused_with_a_sentence(
 @pytest.mark.parametrize(
     ("numbers", "sentence"),
     [
-        ({"minutes": 0}, "--minutes is 1 to 10080, not 0"),
-        ({"minutes": 99_999_999}, "--minutes is 1 to 10080, not 99999999"),
-        ({"from_minute": -1}, "--from-minute is 0 to 10080 less --minutes, not -1"),
-        ({"from_minute": 10_080}, "--from-minute is 0 to 10080 less --minutes, not 10080"),
-        ({"expressways": 0}, "--expressways is 1 to 100000, not 0"),
+        ({"minutes": 0}, "--minutes must be from 1 to 10080, not 0"),
+        ({"minutes": 99_999_999}, "--minutes must be from 1 to 10080, not 99999999"),
+        ({"from_minute": -1}, "--from-minute must be from 0 to 10080 less --minutes, not -1"),
+        (
+            {"from_minute": 10_080},
+            "--from-minute must be from 0 to 10080 less --minutes, not 10080",
+        ),
+        ({"expressways": 0}, "--expressways must be from 1 to 100000, not 0"),
         ({"expressways": 100_000}, "there are 2,147,483,648 VIDs"),
-        ({"seed": 2**63}, "--seed is 0 to"),
-        ({"two_expressways_share": float("nan")}, "--two-expressways is a share"),
+        ({"seed": 2**63}, "--seed must be from 0 to"),
+        ({"two_expressways_share": float("nan")}, "--two-expressways must be a share"),
     ],
 )
 def test_numbers_out_of_range_are_refused_at_once(numbers: dict[str, float], sentence: str) -> None:

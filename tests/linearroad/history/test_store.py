@@ -88,8 +88,8 @@ WRONG = {
     "float32": (saved_as(lambda a: a.astype(np.float32)), "is not an array of int32"),
     "big-endian": (saved_as(lambda a: a.astype(">i4")), "is not an array of int32"),
     "fortran": (saved_as(np.asfortranarray), "is not in C order"),
-    "short": (saved_as(lambda a: a[:-1]), "is of shape"),
-    "flat": (saved_as(lambda a: a.reshape(-1)), "is of shape"),
+    "short": (saved_as(lambda a: a[:-1]), "has shape"),
+    "flat": (saved_as(lambda a: a.reshape(-1)), "has shape"),
     "negative": (saved_as(lambda a: a - 1000), "has negative sums"),
     "text": (lambda path: path.write_text("no array"), "cannot be read"),
 }
@@ -153,8 +153,8 @@ def test_an_array_of_another_kind_is_refused_even_if_the_manifest_lists_it(
     ("name", "array", "sentence"),
     [
         ("toll_vids.npy", np.array([0, 1, 2, 4, 3], np.int32), "not in ascending order"),
-        ("toll_vids.npy", np.arange(6, dtype=np.int32), "is of shape"),
-        ("tolls.npy", np.zeros((5, TOLL_DAYS - 1), np.int32), "is of shape"),
+        ("toll_vids.npy", np.arange(6, dtype=np.int32), "has shape"),
+        ("tolls.npy", np.zeros((5, TOLL_DAYS - 1), np.int32), "has shape"),
         ("tolls.npy", np.array([{"a": 1}], object), "cannot be read"),
     ],
 )
@@ -235,7 +235,7 @@ def test_an_incomplete_directory_can_be_continued(tmp_path: Path) -> None:
         ("1,1,0,0,0,3000000000,10,0\n", "Lav is -2,147,483,647 to 2,147,483,647, not 3,000,"),
         ("1,1,0,0,0,10,-9000000000,0\n", "Cnt is"),
         (f"1,1,0,0,0,{MOST},1,0\n8,1,0,0,0,1,1,0\n", "sums of Lav or Cnt .* exceed 2,147,483,647"),
-        ("0,1,0,0,0,10,10,0\n", "Day is 1 to 70, not 0"),
+        ("0,1,0,0,0,10,10,0\n", "Day must be from 1 to 70, not 0"),
     ],
 )
 def test_segment_history_of_more_than_32_bits_is_refused(
@@ -252,9 +252,9 @@ def test_segment_history_of_more_than_32_bits_is_refused(
     [
         ((1, 1, 0, 2**31), "Tolls is .* not 2,147,483,648"),
         ((2**31, 1, 0, 5), "VID is"),
-        ((1, 70, 0, 5), "Day is 1 to 69, not 70"),
-        ((1, 1, 0, None), "column 'tolls' is not all integers"),
-        ((1, 1, 0, 1.5), "column 'tolls' is not all integers"),
+        ((1, 70, 0, 5), "Day must be from 1 to 69, not 70"),
+        ((1, 1, 0, None), "column 'tolls' contains values that are not integers"),
+        ((1, 1, 0, 1.5), "column 'tolls' contains values that are not integers"),
     ],
 )
 def test_toll_history_of_more_than_32_bits_is_refused(

@@ -84,8 +84,8 @@ def test_digests_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = np.stack([digest([(k, 60 * k, 5, 6, 7)]) for k in range(3)]).view(np.uint64)
     write_digests(tmp_path / "digests.parquet", found)
     np.testing.assert_array_equal(read_digests(tmp_path / "digests.parquet", 3, MINUTES), found)
-    with pytest.raises(InputError, match="does not hold these digests"):
+    with pytest.raises(InputError, match="does not contain these digests"):
         read_digests(tmp_path / "digests.parquet", 2, MINUTES)
     (tmp_path / "bad.parquet").write_text("no")
-    with pytest.raises(InputError, match="does not hold these digests"):
+    with pytest.raises(InputError, match="does not contain these digests"):
         read_digests(tmp_path / "bad.parquet", 3, MINUTES)

@@ -127,7 +127,7 @@ def test_memory_is_accounted_for_line_by_line(base: Path) -> None:
     done = command("--base", base, "--explain", "1000")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("L = 1,000: ")
-    assert "bytes a vehicle seen" in done.stdout
+    assert "bytes per vehicle seen" in done.stdout
     assert "the largest that does is" in done.stdout
     told = json.loads(command("--base", base, "--explain", "1000", "--json").stdout)
     assert told["total_bytes"] == pytest.approx(sum(told["bytes"].values()), rel=1e-6)
@@ -139,8 +139,8 @@ def test_memory_is_accounted_for_line_by_line(base: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--explain", "3"), "L is a multiple of 2"),
-        (("--from", "1"), "--from is 2 expressways or more, not 1"),
+        (("--explain", "3"), "L must be a multiple of the 2 expressways"),
+        (("--from", "1"), "--from must be at least 2, the expressways of the base, not 1"),
         (("--from", "10", "--to", "4"), "--from 10 is more than --to 4"),
     ],
 )

@@ -124,10 +124,10 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"expressways": 5}, "has 2 expressways, so --expressways is a multiple of that, not 5"),
-        ({"expressways": 0}, "multiple of that, not 0"),
+        ({"expressways": 5}, "has 2 expressways, so --expressways must be a multiple of 2, not 5"),
+        ({"expressways": 0}, "multiple of 2, not 0"),
         ({"expressways": BASE * 2**30}, "there are numbers for 2,147,483,648"),
-        ({"answers": "none"}, "--answers is write or digest, not 'none'"),
+        ({"answers": "none"}, "--answers must be write or digest, not 'none'"),
     ],
 )
 def test_what_cannot_be_copied_is_refused(
@@ -138,7 +138,7 @@ def test_what_cannot_be_copied_is_refused(
 
 
 def test_a_file_cannot_be_copied(directory: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="copies a generated directory"):
+    with pytest.raises(InputError, match="requires a generated directory"):
         run(Layout(directory).traffic(0, "csv"), tmp_path, History(), RunOptions(expressways=2))
 
 
@@ -203,9 +203,9 @@ def test_a_state_of_other_traffic_is_refused(
     meta = json.loads((state / "state.json").read_text())
     meta["traffic"]["totals"]["vehicles"] += 1
     (state / "state.json").write_text(json.dumps(meta))
-    with pytest.raises(InputError, match="is the state of other traffic"):
+    with pytest.raises(InputError, match="is a saved state of other traffic"):
         digest(directory, tmp_path / "out", history, from_state=state)
-    with pytest.raises(InputError, match="holds no state"):
+    with pytest.raises(InputError, match="contains no saved state"):
         digest(directory, tmp_path / "out", history, from_state=tmp_path)
     for options, sentence in (
         ({"keep_state": state}, "with --minutes, and without --expressways"),
@@ -226,7 +226,7 @@ def test_the_digest_of_written_answers_is_the_sum_of_all_expressways(
     check_written(tmp_path / "written", digested.digests)
     other = digested.digests.copy()
     other[1, 2, 0, 1] += np.uint64(1)
-    with pytest.raises(InputError, match="are not those of this engine"):
+    with pytest.raises(InputError, match="differ from those of this engine"):
         check_written(tmp_path / "written", other)
 
 
@@ -267,7 +267,9 @@ def test_a_run_without_rows_has_empty_digests(
     assert found.reports == 0
     state = tmp_path / "state"
     digest(directory, tmp_path / "first", history, minutes=2, keep_state=state)
-    with pytest.raises(InputError, match="the state is that of minute 2, so --minutes is more"):
+    with pytest.raises(
+        InputError, match="--minutes must be greater than 2, the minute of the saved state"
+    ):
         digest(directory, tmp_path / "out", history, from_state=state, minutes=2)
 
 

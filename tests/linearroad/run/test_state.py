@@ -186,7 +186,7 @@ def test_a_crafted_state_with_a_right_checksum_is_refused(
     out = tmp_path / "out"
     with pytest.raises(InputError, match=sentence) as error:
         run(directory, out, history, RunOptions(answers="digest", from_state=state))
-    assert f"{name}.npz is no state that a run can go on from" in str(error.value)
+    assert f"{name}.npz is not a valid saved state" in str(error.value)
     assert not out.exists()
 
 
@@ -199,7 +199,7 @@ def flip(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (flip, "is damaged: its checksum is not that in"),
+        (flip, "is damaged: its checksum differs from the one in"),
         (lambda path: path.write_bytes(path.read_bytes()[:-100]), "bytes, and .* lists"),
         (lambda path: path.unlink(), "is missing, and .* lists it"),
     ],
@@ -233,12 +233,12 @@ def test_a_file_that_holds_no_plain_arrays_is_refused(
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"minute": -1}, "minute is 0 to .* not -1"),
-        ({"minute": 10**12}, "minute is 0 to"),
-        ({"minute": "4"}, "minute is 0 to .* not '4'"),
+        ({"minute": -1}, "minute must be from 0 to .* not -1"),
+        ({"minute": 10**12}, "minute must be from 0 to"),
+        ({"minute": "4"}, "minute must be from 0 to .* not '4'"),
         ({"files": None}, "is not listed in"),
         ({"files": [3, {}]}, "is not listed in"),
-        ({"version": 2}, "is a state of version 2, not 3"),
+        ({"version": 2}, "is a saved state of version 2, not 4"),
     ],
 )
 def test_a_malformed_list_is_refused(

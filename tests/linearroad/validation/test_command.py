@@ -63,7 +63,10 @@ def run_directory(folder: Path) -> Path:
             "ends within a line: it is incomplete",
         ),
         (lambda f: (f / "rows.csv").unlink(), "does not exist"),
-        (lambda f: write_run(f / "run", [], rules="own"), "rules are paper, brandeis, walmart"),
+        (
+            lambda f: write_run(f / "run", [], rules="own"),
+            "--rules must be one of paper, brandeis, walmart",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path: Path, spoil, sentence: str) -> None:
@@ -97,7 +100,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_spark_starts(
 def test_minutes_out_of_range_are_refused(tmp_path: Path, minutes: int) -> None:
     run_directory(tmp_path / "run")
     (tmp_path / "rows.csv").write_text("")
-    with pytest.raises(InputError, match=f"--minutes is 1 to 35791394, not {minutes}"):
+    with pytest.raises(InputError, match=f"--minutes must be from 1 to 35791394, not {minutes}"):
         validate(tmp_path / "rows.csv", tmp_path / "run", minutes=minutes)
 
 
