@@ -40,6 +40,7 @@ PARTS = {
             "rates",
             "together",
             "aggregate",
+            "relation",
             "memory_runs_out",
         )
     ],

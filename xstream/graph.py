@@ -14,8 +14,9 @@ from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, SchemaError
 from xstream.ops.basic import Feedback
+from xstream.ops.relation import Relation, Use
 
-__all__ = ["Edge", "Graph", "Node", "Port", "SinkRef", "check_operator"]
+__all__ = ["Edge", "Graph", "Node", "Port", "RelationRef", "SinkRef", "check_operator"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ class SinkRef:
 
     def __repr__(self) -> str:
         return f"<sink {self.query.nodes[self.node].name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRef:
+    """A relation of a query, for `update` and `lookup`; `run[relation]` is what it holds."""
+
+    query: Graph
+    node: int
+
+    def __repr__(self) -> str:
+        return f"<relation {self.query.nodes[self.node].name}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +111,43 @@ class Graph:
             )
         self.nodes[node.id] = replace(node, inputs=(Edge(stream.node, stream.port),))
 
+    def use_relation(self, relation: RelationRef, use: Use, stream: Port) -> int:
+        """Connect a stream to a relation, which gets one more port; its number."""
+        if not isinstance(relation, RelationRef) or relation.query is not self:
+            raise GraphError(f"{relation!r} is not a relation of this query")
+        node = self.nodes[relation.node]
+        assert isinstance(node.operator, Relation)
+        self._check_stream(stream, f"{node.name}, {type(use).__name__.lower()}")
+        inputs = (*node.inputs, Edge(stream.node, stream.port))
+        operator = node.operator.used(use)
+        streams = tuple(self.schema_of(edge) for edge in inputs if edge is not None)
+        outputs = operator.outputs(streams)
+        self.nodes[node.id] = replace(node, operator=operator, inputs=inputs, outputs=outputs)
+        return len(inputs) - 1
+
+    def _check_relations(self) -> None:
+        """No stream leads from a relation back to it: its uses would have no defined order."""
+        behind: dict[int, list[int]] = {}
+        for node in self.nodes:
+            for edge in node.inputs:
+                if edge is not None:
+                    behind.setdefault(edge.node, []).append(node.id)
+        for node in self.nodes:
+            if not isinstance(node.operator, Relation):
+                continue
+            seen: set[int] = set()
+            waiting = list(behind.get(node.id, ()))
+            while waiting:
+                following = waiting.pop()
+                if following == node.id:
+                    raise GraphError(
+                        f"{node.name}: a stream that comes from the relation leads back to it: "
+                        "change and read it in one place, with update(..., returning=...)"
+                    )
+                if following not in seen:
+                    seen.add(following)
+                    waiting += behind.get(following, ())
+
     def _check_stream(self, stream: object, where: str) -> None:
         if not isinstance(stream, Port):
             raise GraphError(f"{where}: expected a stream, not {stream!r}")
@@ -144,11 +193,12 @@ class Graph:
                 if edge is None:
                     where = node.operator.port_name(port)
                     raise GraphError(f"{node.name}, port {where!r}: not connected")
-            if node.outputs and node.id not in used:
+            if node.outputs and node.id not in used and not node.operator.outputs_optional:
                 raise GraphError(
                     f"{node.name}, output: its tuples are not used; add a sink such as "
                     ".collect() or .count()"
                 )
+        self._check_relations()
 
     def schema_of(self, edge: Edge) -> Schema:
         """Return the schema of an output port."""

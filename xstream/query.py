@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from xstream.drawing import dot
 from xstream.engine.operator import MAX_SIZE, Operator
 from xstream.engine.schema import SchemaLike, schema, shortened
 from xstream.errors import GraphError
-from xstream.graph import Graph, Node, SinkRef, check_operator
+from xstream.graph import Graph, Node, RelationRef, SinkRef, check_operator
 from xstream.ops.basic import Feedback
+from xstream.ops.relation import relation_operator
 from xstream.run import InitialState, Positions, Run
 from xstream.sched import scheduler as scheduler_named
 from xstream.sched.threads import thread_count
@@ -63,6 +65,43 @@ class Query(Graph):
         """Return a stream whose origin is declared later with `connect`, for cycles."""
         operator = Feedback(declared=schema(like))
         return self._streams(self.append(operator, (None,), operator.outputs(()), name))[0]
+
+    def relation(
+        self,
+        name: str,
+        fields: SchemaLike,
+        *,
+        key: str | Sequence[str],
+        order: str | None = None,
+        contents: Any = None,
+    ) -> RelationRef:
+        """A keyed table that streams read with `lookup` and change with `update`.
+
+        `fields` are int64, float64 and bool; `key` names one or more of whole numbers. `contents`
+        is what it begins with: rows, or columns by name. After a run `run[relation]` is a
+        dictionary of arrays, sorted by key. Where more than one operator uses the relation,
+        `order` names an integer field that all their streams have and that does not descend in
+        any, such as a time: it orders their tuples, and equal ones are served in the order in
+        which the operators were declared.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> accounts = q.relation(
+        ...     "accounts", {"car": int, "balance": int}, key="car", order="time", contents=[(8, 5)]
+        ... )
+        >>> tolls = [(1, 7, 30), (3, 8, 20), (5, 7, 10)]
+        >>> paid = q.source(xs.io.iterable(tolls, out={"time": int, "car": int, "toll": int}))
+        >>> asked = q.source(xs.io.iterable([(2, 7), (4, 8)], out={"time": int, "car": int}))
+        >>> _ = paid.update(accounts, {"balance": ("add", "toll")})
+        >>> out = asked.lookup(accounts).collect()
+        >>> run = q.run()
+        >>> run[out]
+        [(2, 7, 30), (4, 8, 25)]
+        >>> {name: column.tolist() for name, column in run[accounts].items()}
+        {'car': [7, 8], 'balance': [40, 25]}
+        """
+        operator = relation_operator(name, fields, key, order, contents)
+        return RelationRef(self, self.append(operator, (), (), name).id)
 
     def add(
         self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None

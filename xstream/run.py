@@ -21,9 +21,10 @@ from xstream.engine.native import NativePlan, describe_tuple, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, InputError, OperatorError, SegmentMemoryError
 from xstream.fusion import Regions, SingleTuple, chains
-from xstream.graph import Graph, Node, Port, SinkRef
+from xstream.graph import Graph, Node, Port, RelationRef, SinkRef
 from xstream.kernels.apply import KernelApply
 from xstream.ops.basic import Collect, Count
+from xstream.ops.relation import Relation
 from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_NS, PartThreads
 from xstream.sigseg import REASONS, MemoryManager, MemoryStats
@@ -421,8 +422,15 @@ class Run:
             raise KeyboardInterrupt
         return self
 
-    def __getitem__(self, sink: SinkRef) -> Any:
-        """The result of a sink: a list for collect, a number for count, None for a function."""
+    def __getitem__(self, sink: SinkRef | RelationRef) -> Any:
+        """The result of a sink: a list for collect, a number for count, None for a function.
+
+        Of a relation it is a dictionary of arrays: what the relation holds, sorted by key.
+        """
+        if isinstance(sink, RelationRef) and sink.query is self.query:
+            operator = self._nodes[sink.node].operator
+            assert isinstance(operator, Relation)
+            return operator.read(self._ops[sink.node])
         if not isinstance(sink, SinkRef) or sink.query is not self.query:
             raise GraphError(f"{sink!r} is not a sink of {self.query!r}")
         node = self._nodes[sink.node]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from xstream.engine.operator import Operator
 from xstream.engine.schema import SchemaLike
 from xstream.errors import GraphError
-from xstream.graph import Port, SinkRef
+from xstream.graph import Port, RelationRef, SinkRef
 from xstream.kernels.apply import Sink, apply
 from xstream.kernels.kernel import Kernel
 from xstream.ops.aggregate import Aggregate, values_of
@@ -19,6 +19,7 @@ from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.gate import Gate
 from xstream.ops.join import Join
 from xstream.ops.partition import Divide
+from xstream.ops.relation import Lookup, Update, assignments, names_of
 from xstream.ops.select import Select
 from xstream.ops.signal_methods import SignalMethods
 from xstream.ops.sync import Sync
@@ -282,6 +283,68 @@ class Stream(Port, SignalMethods):
             values_of(values), keys, window, step, time, report, late, lateness, empty
         )
         return self.then(operator, name=name)
+
+    # -- relations ---------------------------------------------------------------------------
+
+    def update(
+        self,
+        relation: RelationRef,
+        values: Mapping[str, Any] | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        delete: bool | str = False,
+        returning: str | Sequence[str] = (),
+    ) -> Stream:
+        """Change the row of a relation that has the key of the tuple, and pass the tuple on.
+
+        `values` says what each value becomes: a field of the stream or a number, or a pair of
+        `"set"`, `"add"`, `"min"` or `"max"` and one of those. Without it, values take the fields of
+        their names. A row that is missing is added, from zeros. `key` names the fields that are
+        the key, where they are not called as in the relation. `delete=True` removes the row
+        instead, and the name of a flag removes it where the flag is true. `returning` adds values
+        of the row, after the change (or before it is removed), to the tuple.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> seen = q.relation("seen", {"car": int, "times": int}, key="car")
+        >>> src = q.source(xs.io.iterable([7, 8, 7], out={"car": int}))
+        >>> out = src.update(seen, {"times": ("add", 1)}, returning="times").collect()
+        >>> q.run()[out]
+        [(7, 1), (8, 1), (7, 2)]
+        """
+        asked = None if values is None else assignments(values)
+        use = Update(names_of(key) or None, asked, delete, names_of(returning))
+        port = self.query.use_relation(relation, use, self)
+        return Stream(self.query, relation.node, port)
+
+    def lookup(
+        self,
+        relation: RelationRef,
+        fields: str | Sequence[str] | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        missing: str = "default",
+        found: str | None = None,
+    ) -> Stream:
+        """Add values of the row of a relation that has the key of the tuple.
+
+        `fields` names the values; without it all are added. Where there is no such row they are
+        zero, or the tuple is dropped (`missing="drop"`), or the run fails (`"error"`). `found`
+        names a flag in front of them that says whether there is one.
+
+        >>> import xstream as xs
+        >>> q = xs.Query()
+        >>> fields = {"road": int, "mph": float}
+        >>> limits = q.relation("limits", fields, key="road", contents=[(1, 55.0)])
+        >>> src = q.source(xs.io.iterable([1, 2], out={"road": int}))
+        >>> out = src.lookup(limits, "mph", found="known").collect()
+        >>> q.run()[out]
+        [(1, True, 55.0), (2, False, 0.0)]
+        """
+        wanted = None if fields is None else names_of(fields)
+        use = Lookup(names_of(key) or None, wanted, missing, found)
+        port = self.query.use_relation(relation, use, self)
+        return Stream(self.query, relation.node, port)
 
     def deinterleave(self, channels: int, name: str | None = None) -> tuple[Stream, ...]:
         """Split a stream of interleaved samples into one stream for each channel.

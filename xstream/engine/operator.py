@@ -40,6 +40,8 @@ class Operator:
     #: Names of the input ports; the last one repeats where `variadic`.
     ports: ClassVar[tuple[str, ...]] = ("in",)
     variadic: ClassVar[bool] = False
+    #: Whether its outputs may lead nowhere: it is of use without them.
+    outputs_optional: ClassVar[bool] = False
 
     @property
     def label(self) -> str:

@@ -86,6 +86,33 @@ xs_op *xs_op_aggregate_rows(xs_plan *plan, const xs_aggregate *how, int32_t samp
 xs_op *xs_aggregate_raised(xs_op *op);
 xs_op *xs_aggregate_rows_raised(xs_op *op);
 
+/* A keyed table that streams read and update, and one use of it by a port. Rows are 64-bit words: keys,
+ * then values. */
+typedef enum { XS_ASSIGN_SET, XS_ASSIGN_ADD, XS_ASSIGN_MIN, XS_ASSIGN_MAX } xs_assign_kind;
+typedef enum { XS_MISSING_DEFAULT, XS_MISSING_DROP, XS_MISSING_ERROR } xs_missing_kind;
+typedef enum { XS_REMOVE_ALWAYS = -2, XS_REMOVE_NEVER } xs_remove_kind;
+typedef struct {
+    int32_t value, how;       /* which value of the row; xs_assign_kind */
+    int32_t real, from_whole; /* a float; and it comes from an integer */
+    int32_t field;            /* of the tuple; -1: `constant` */
+    xs_slot constant;
+} xs_assignment;
+typedef struct {
+    int32_t updates;          /* else it looks up */
+    int32_t order;            /* the field that uses are ordered by, -1 for none */
+    int32_t keys, fields, assignments;
+    const int32_t *key;       /* fields of the tuple that are its key */
+    const int32_t *field;     /* values of the row that go out behind the tuple */
+    const xs_assignment *assignment;
+    int32_t flagged;          /* whether there is a row goes out in front of them */
+    int32_t missing;          /* xs_missing_kind */
+    int32_t removes;          /* the field that says that the row goes, or xs_remove_kind */
+} xs_use;
+xs_op *xs_op_relation(xs_plan *plan, int32_t keys, int32_t values, int32_t ports, int32_t ordered);
+int32_t xs_relation_use(xs_op *op, int32_t number, const xs_use *use);
+int32_t xs_relation_fill(xs_op *op, const int64_t *rows, int64_t count);
+const int64_t *xs_relation_rows(xs_op *op, int64_t *count);
+
 /* Results of sinks. */
 int64_t xs_collected(xs_op *op);
 const xs_slot *xs_collected_tuple(xs_op *op, int64_t number);
