@@ -1,4 +1,4 @@
-"""Prints the figures at the end of the run, and stores machine and load with saved ones."""
+"""Prints all figures at the end of the run, and stores machine and load with saved figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments driven in the core, without a Python call a step: what the in-core figures use."""
+"""Operations on segments inside the C core, without a Python call per step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ITEMSIZE = 4  # float32
 
 
 class Accumulator:
-    """One segment that grows by appends inside the core."""
+    """A segment that grows by appends inside the core."""
 
     def __init__(self, memory: str, piece: int = PIECE) -> None:
         self.manager = xs.memory_manager(memory)
@@ -37,9 +37,9 @@ class Accumulator:
         return int(lib.xs_seg_width(self.handle))
 
     def grow(self, count: int, keep: int = 0) -> float:
-        """Append `count` pieces, keeping the last `keep` samples if given: ns per append."""
+        """Append `count` pieces, keeping the last `keep` samples if given; return ns per append."""
         spent = lib.xs_seg_time_appends(self._slot, count, self.piece, keep)
-        assert spent >= 0, "memory ran out"
+        assert spent >= 0, "out of memory"
         return float(spent) / count
 
     def drop(self) -> None:

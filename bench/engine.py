@@ -1,4 +1,4 @@
-"""The engine's benchmarks are `xstream bench`; here they run small, for `make bench`."""
+"""The benchmarks of `xstream bench`, at a small size for `make bench`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bench.reporting import Report
 from xstream.bench.report import Report as Found
 from xstream.bench.settings import Settings
 
-#: By the processor's clock, so that whatever else the machine does counts for less.
+#: CPU time, which other load on the machine affects less.
 SMALL: Any = {"trials": 5, "seconds": 0.05, "clock": "processor"}
 
 
 def measured(benchmark: Any, command: Callable[[Settings], Found], settings: Settings) -> Found:
-    """Run a command's benchmark once; it warms up, checks its answers and takes turns itself."""
+    """Run a benchmark once; it warms up, checks its results and takes turns itself."""
     found: list[Found] = []
     benchmark.pedantic(lambda: found.append(command(settings)), rounds=1)
     benchmark.extra_info.update(found[0].to_json())
@@ -22,7 +22,7 @@ def measured(benchmark: Any, command: Callable[[Settings], Found], settings: Set
 
 
 def add_figures(report: Report, found: Found, baseline: str) -> None:
-    """One line of the summary for each figure; the contender named so is shown beside them."""
+    """Add a line of the summary for each figure, with the named contender as the baseline."""
     against = next(result for result in found.results if result.name.startswith(baseline))
     beside = f"{against.name}: {against.samples_per_second / 1e6:,.0f} Msamples/s"
     for figure in found.figures:

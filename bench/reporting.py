@@ -1,4 +1,4 @@
-"""What a benchmark says: the figure, the baseline of the same run, the floor, the machine."""
+"""The report of a benchmark: the figure, the baseline of the same run, the target, the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure beside what it is compared with, in the same run."""
+    """A measured figure and its baseline from the same run."""
 
     name: str
     measured: str
@@ -30,7 +30,7 @@ class Figure:
 
 
 def describe_machine() -> dict[str, str]:
-    """Machine, versions, commit and load: without them a stored figure means little."""
+    """Return machine, versions, commit and load, which are stored with every figure."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines() if _is_linux() else []:
         if line.startswith("model name"):
@@ -57,7 +57,7 @@ def _git(*arguments: str) -> str:
 
 
 def best_ns(work: Callable[[], object], calls: int, repeats: int = 80) -> float:
-    """Nanoseconds a call, in the best of several series: the least disturbed one."""
+    """Return nanoseconds per call in the best of several series, the least disturbed one."""
     best = float("inf")
     for _ in range(repeats):
         begin = time.perf_counter_ns()
@@ -68,7 +68,7 @@ def best_ns(work: Callable[[], object], calls: int, repeats: int = 80) -> float:
 
 
 class Report:
-    """Collects figures and tables; `show` prints them when the run is over."""
+    """Collects figures and tables; `show` prints them at the end of the run."""
 
     def __init__(self) -> None:
         self.figures: list[Figure] = []
@@ -83,11 +83,11 @@ class Report:
         floor: str,
         reached: bool | None = None,
     ) -> None:
-        """One line of the summary; `reached` says whether the floor holds in this run."""
+        """Add a line of the summary; `reached` says whether the target was reached in this run."""
         self.figures.append(Figure(name, measured, baseline, ratio, floor, reached))
 
     def table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
-        """A table of its own: how something grows."""
+        """Add a table."""
         table = Table(*columns, title=title, title_justify="left", title_style="bold")
         for column in table.columns[1:]:
             column.justify = "right"
@@ -96,7 +96,7 @@ class Report:
         self.tables.append(table)
 
     def show(self, console: Console) -> None:
-        """Print everything, machine first."""
+        """Print the machine, then all figures and tables."""
         if not (self.figures or self.tables):
             return
         for key, value in describe_machine().items():

@@ -1,4 +1,4 @@
-"""STATFILTER against a bare loop, SILENCEFILTER against STATFILTER, and rate control."""
+"""STATFILTER against a plain loop, SILENCEFILTER against STATFILTER, and rate control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hop costs: EngineBench and PASSCHAIN, a Python operator, at a small size."""
+"""The cost of a hop: EngineBench, PASSCHAIN and a Python operator, at a small size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an append costs as the accumulator grows, in the core: 256-sample float32 segments."""
+"""The cost of an append in the core as the accumulator grows: 256-sample float32 segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TURNS = 60
 
 
 def lazy_costs(keep_pieces: int) -> tuple[float, float, float]:
-    """ns per append: around the thousandth piece, around the millionth, and over all of them."""
+    """Return ns per append near the thousandth piece, near the millionth, and over all."""
     keep = keep_pieces * PIECE
     around_thousandth, around_millionth = [], []
     amortised = float("inf")
@@ -27,7 +27,7 @@ def lazy_costs(keep_pieces: int) -> tuple[float, float, float]:
         tried.drop()
     old = Accumulator("refcount-lazy")
     amortised = min(amortised, old.grow(MILLION, keep))
-    for _ in range(TURNS):  # in turn, so that what disturbs one disturbs the other
+    for _ in range(TURNS):  # in turns, so that other load affects both alike
         young = Accumulator("refcount-lazy")
         young.grow(THOUSAND, keep)
         around_thousandth.append(young.grow(THOUSAND, keep))
@@ -62,7 +62,7 @@ def test_lazy_append_costs_the_same_at_the_millionth_piece(
 
 
 def test_appends_up_to_ten_thousand_pieces(benchmark: Any, report: Report) -> None:
-    """What grows under the other three, and how."""
+    """Measure how appends grow with the other three managers."""
     marks = (100, 1_000, 10_000)
 
     def costs(memory: str) -> list[float]:
@@ -94,7 +94,7 @@ def test_appends_up_to_ten_thousand_pieces(benchmark: Any, report: Report) -> No
 
 
 def test_an_append_that_branches_off(benchmark: Any, report: Report) -> None:
-    """The end is taken already: a new chunk, and a spine of O(log pieces) runs."""
+    """Another segment has extended the chunk: a new chunk, and a spine of O(log pieces) runs."""
     rows, costs = [], {}
 
     def branch_ns(pieces: int) -> float:
@@ -145,4 +145,4 @@ def test_freeing_a_million_pieces(benchmark: Any, report: Report) -> None:
     benchmark.pedantic(drop, rounds=3)
     per_piece = min(seconds) / MILLION * 1e9
     report.figure("freeing a million pieces at once", f"{min(seconds) * 1e3:.0f} ms",
-                  "-", f"{per_piece:.0f} ns a piece", "no recursion", True)  # fmt: skip
+                  "-", f"{per_piece:.0f} ns per piece", "no recursion", True)  # fmt: skip

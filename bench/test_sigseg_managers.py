@@ -1,4 +1,4 @@
-"""What passing, cutting and joining one window of 4,096 float32 costs under each manager."""
+"""The cost of passing, cutting and joining a window of 4,096 float32 with each manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CALLS = 500
 
 
 def costs(memory: str) -> dict[str, tuple[float, int]]:
-    """For each operation: ns, and the bytes that one of them copies."""
+    """Return ns and copied bytes of each operation."""
     mm = xs.memory_manager(memory)
     samples = np.ones(WIDTH, np.float32)
     a, b = xs.SigSeg(samples, 0, memory=mm), xs.SigSeg(samples, WIDTH, memory=mm)

@@ -18,7 +18,7 @@ MEGABYTES = (4, 64, 256)
 
 
 def alternately(one: Callable[[], float], two: Callable[[], float], times: int) -> list[float]:
-    """The best of each, measured in turn so that what disturbs one disturbs the other."""
+    """Return the best of each, measured in turns so that other load affects both alike."""
     both = [(one(), two()) for _ in range(times)]
     return [min(column) for column in zip(*both, strict=True)]
 
@@ -50,7 +50,7 @@ def test_materialising_keeps_up_with_one_memcpy(
         return seconds(lambda: lib.xs_seg_read(handle, 0, samples, target_at))
 
     def copy_into_fresh() -> float:
-        """One memcpy into a fresh block, as a contiguous segment of its own."""
+        """One memcpy into a new block."""
 
         def act() -> None:
             seg = lib.xs_seg_new(manager, 0, samples, 4)

@@ -1,4 +1,4 @@
-"""What segments cost from Python: one call, 256-sample float32 segments, refcount-lazy."""
+"""The cost of segments from Python: one call, 256-sample float32 segments, refcount-lazy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CALLS = 500
 
 
 def against(report: Report, name: str, ns: float, floor_ns: float) -> None:
-    """Beside a call that does nothing, so that the machine's own speed shows."""
+    """Compare with an empty call, which shows the speed of the machine."""
     nothing = best_ns(lambda: None, CALLS)
     report.figure(
         name,

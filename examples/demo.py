@@ -1,4 +1,4 @@
-"""The main job from Python: what `make demo` and `xstream linearroad demo` run."""
+"""The Linear Road demo from Python, as `make demo` and `xstream linearroad demo` run it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A stream of plain records, without segments: sensors whose reading jumps.
+"""A stream of plain records without segments: finds sensors whose reading jumps.
 
-The kernel remembers the last reading of every sensor in state that grows as sensors turn up.
+The kernel keeps the last reading of every sensor in state that grows with their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def jumps(time, sensor, celsius, limit, state, out):  # type: ignore[no-untyped-
 
 
 def readings() -> Iterator[Reading]:
-    """A thousand rounds of fifty thermometers; number 17 breaks twice."""
+    """Generate a thousand readings of fifty thermometers; number 17 fails twice."""
     chance = np.random.default_rng(3)
     celsius = chance.normal(20.0, 2.0, 50)
     for time in range(1000):

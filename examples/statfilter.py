@@ -2,7 +2,7 @@
 
     python examples/statfilter.py [file.wav]
 
-Without a file it listens to a made-up voice that counts from one to five.
+Without a file it uses a synthetic voice that counts from one to five.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One operator written three ways: of the library, as a kernel, as plain Python."""
+"""One operator in three ways: from the library, as a kernel, and as plain Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WINDOW, ALPHA = 1024, 1.0
 
 @xs.kernel
 def louder(window, alpha):  # type: ignore[no-untyped-def]
-    """Is the standard deviation above alpha? Compiled before the run, called without Python."""
+    """Return whether the standard deviation is above alpha; compiled before the run."""
     level = window.mean()
     total = 0.0
     for i in range(len(window)):
@@ -23,7 +23,7 @@ def louder(window, alpha):  # type: ignore[no-untyped-def]
 
 
 def louder_in_python(segment: xs.SigSeg) -> bool:
-    """The same; it gets the segment itself, and may do whatever Python can."""
+    """The same as a plain Python function, which gets the segment itself."""
     return bool(np.asarray(segment).std(dtype=np.float64) > ALPHA)
 
 

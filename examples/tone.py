@@ -1,4 +1,4 @@
-"""A minute of sound through segments, in the terminal: appended, windowed, filtered, compared.
+"""Find a tone in a minute of sound, with segments that are appended, windowed and filtered.
 
 Packets of 256 samples arrive, an accumulator appends them, windows of 16,384 samples that overlap
 by half are cut from it, and a filter keeps the windows in which a tone sounds. The same is then
@@ -26,7 +26,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 @dataclass
 class Outcome:
-    """What one run found, and what it cost."""
+    """The result of one run and its cost."""
 
     detected: list[tuple[float, float]]
     levels: list[float]
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def sound() -> npt.NDArray[np.float32]:
-    """Noise, with a tone in it now and then."""
+    """Generate noise with a tone in some places."""
     chance = np.random.default_rng(4)
     at = np.arange(int(RATE_HZ * SECONDS)) / RATE_HZ
     samples = chance.normal(0.0, 0.2, at.size)
@@ -46,14 +46,14 @@ def sound() -> npt.NDArray[np.float32]:
 
 
 def packets(samples: npt.NDArray[np.float32], memory: xs.MemoryManager) -> Iterator[xs.SigSeg]:
-    """The signal as it would arrive from a microphone."""
+    """Yield the signal in packets, as from a microphone."""
     timebase = xs.Timebase(rate_hz=RATE_HZ)
     for start in range(0, samples.size - PACKET + 1, PACKET):
         yield xs.SigSeg(samples[start : start + PACKET], start, timebase, memory)
 
 
 def windows(stream: Iterator[xs.SigSeg]) -> Iterator[xs.SigSeg]:
-    """Windows of 16,384 that overlap by half: append, cut, trim."""
+    """Yield windows of 16,384 samples that overlap by half: append, cut, trim."""
     accumulator: xs.SigSeg | None = None
     for packet in stream:
         passed = packet.share()
@@ -66,12 +66,12 @@ def windows(stream: Iterator[xs.SigSeg]) -> Iterator[xs.SigSeg]:
 
 
 def tone_level(window: xs.SigSeg, reference: npt.NDArray[np.complex64]) -> float:
-    """How much of the tone is in a window: one bin of a Fourier transform."""
+    """Return the level of the tone in a window: one bin of a Fourier transform."""
     return float(abs(np.dot(np.asarray(window), reference))) / WINDOW
 
 
 def run(samples: npt.NDArray[np.float32], memory: str) -> Outcome:
-    """Find the tone under one memory manager."""
+    """Find the tone with one memory manager."""
     manager = xs.memory_manager(memory)
     reference = np.exp(-2j * np.pi * TONE_HZ * np.arange(WINDOW) / RATE_HZ).astype(np.complex64)
     detected: list[tuple[float, float]] = []
@@ -90,14 +90,14 @@ def run(samples: npt.NDArray[np.float32], memory: str) -> Outcome:
 
 
 def sparkline(levels: list[float], columns: int) -> str:
-    """The levels as a line of bars."""
+    """Draw the levels as a line of bars."""
     parts = np.array_split(np.array(levels), columns)
     peaks = np.array([part.max() for part in parts])
     return "".join(BARS[int(peak / peaks.max() * (len(BARS) - 1))] for peak in peaks)
 
 
 def comparison(outcomes: dict[str, Outcome]) -> Table:
-    """What each manager took, copied (in MB, by reason), allocated and held."""
+    """Print time, copies (in MB, by reason), allocations and peak of each manager."""
     reasons = list(outcomes["refcount-lazy"].stats.copied_for)[:4]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("manager", no_wrap=True)

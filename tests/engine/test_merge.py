@@ -74,11 +74,11 @@ def test_a_stream_that_does_not_ascend_is_named() -> None:
 def test_what_cannot_be_merged_is_refused() -> None:
     query = xs.Query()
     one = source(query, [1], 0)
-    with pytest.raises(xs.SchemaError, match="by='x' is no integer field"):
+    with pytest.raises(xs.SchemaError, match="by='x' is not an integer field"):
         one.merge(by="x")
-    with pytest.raises(xs.SchemaError, match="by='y' is no integer field"):
+    with pytest.raises(xs.SchemaError, match="by='y' is not an integer field"):
         one.merge(by="y")
-    with pytest.raises(xs.GraphError, match="tag goes with by"):
+    with pytest.raises(xs.GraphError, match="tag requires by"):
         one.merge(tag="stream")
 
 

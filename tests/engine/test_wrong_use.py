@@ -57,11 +57,11 @@ def fills_a_scalar(window, out):
 
 
 DECLARED: dict[str, tuple[Use, str]] = {
-    "fir of letters": (lambda src: src.fir("abc"), "taps are one or more finite numbers"),
-    "fir of a number": (lambda src: src.fir(3), "fir: taps are .*, not 3"),
-    "fir of rows": (lambda src: src.fir([[1.0]]), "taps are one or more finite numbers"),
-    "fir beyond floats": (lambda src: src.fir([10**400]), "taps are one or more finite numbers"),
-    "decimate of letters": (lambda src: src.decimate(2, taps="abc"), "decimate: taps are"),
+    "fir of letters": (lambda src: src.fir("abc"), "taps must be one or more finite numbers"),
+    "fir of a number": (lambda src: src.fir(3), "fir: taps must be .*, not 3"),
+    "fir of rows": (lambda src: src.fir([[1.0]]), "taps must be one or more finite numbers"),
+    "fir beyond floats": (lambda src: src.fir([10**400]), "taps must be one or more finite"),
+    "decimate of letters": (lambda src: src.decimate(2, taps="abc"), "decimate: taps must be"),
     "too many emitted": (
         lambda src: src.iterate(emits_too_many),
         "^kernel 'emits_too_many': out= declares 1 fields and 2 are emitted$",
@@ -101,7 +101,7 @@ DECLARED: dict[str, tuple[Use, str]] = {
         lambda src: src.query.connect(src.query.feedback(int), 3), "expected a stream, not 3",
     ),
     "a number for a name": (lambda src: src.collect(name=3), "a name must be a string, not 3"),
-    "select by number": (lambda src: src.select(3), "the name of a field is a string, not 3"),
+    "select by number": (lambda src: src.select(3), "a field name must be a string, not 3"),
     "field names": (lambda src: src.map(len, out={1: int}), "the name of a field is a string"),
     "uint64": (lambda src: src.map(len, out=np.uint64), "uint64'>: the types are bool, int8, .*"),
     "float16": (lambda src: src.map(len, out="f2"), "not 'f2': the types are bool"),

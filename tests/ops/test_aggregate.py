@@ -317,9 +317,9 @@ def test_an_error_in_a_kernel_is_named(fails_everywhere: Callable[..., str]) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"report": "never"}, "report is 'close' or 'change'"),
-        ({"late": "keep"}, "late is 'error' or 'drop'"),
-        ({"step": 4}, "step and time need a window"),
+        ({"report": "never"}, "report must be 'close' or 'change'"),
+        ({"late": "keep"}, "late must be 'error' or 'drop'"),
+        ({"step": 4}, "step and time require a window"),
         ({"window": 0}, "window is a positive whole number, not 0"),
         ({"window": 2.5}, "window is a positive whole number, not 2.5"),
         ({"window": 5, "step": -1}, "step is a positive whole number, not -1"),
@@ -336,8 +336,8 @@ def test_fields_that_do_not_fit_are_refused() -> None:
     n = values_of({"n": "count"})
     cases: list[tuple[Aggregate, Any, str]] = [
         (Aggregate(values_of({"m": "mean"})), [(1, 2)], "mean is of one of the fields f0, f1"),
-        (Aggregate(n, ("z",)), [(1, 2)], "no field is called 'z' among f0, f1"),
-        (Aggregate(n, ("f0",)), [(0.5, 2)], "groups are by whole numbers, not by float64"),
+        (Aggregate(n, ("z",)), [(1, 2)], "there is no field 'z' among f0, f1"),
+        (Aggregate(n, ("f0",)), [(0.5, 2)], "groups must be by integers, not by float64"),
         (Aggregate(n, (), 4, time="f0"), [(0.5, 2)], "time is a field of whole numbers"),
         (Aggregate(n, (), 4, time="timebase"), [(1, 2)], "windows of seconds need a stream"),
         (Aggregate(values_of({"m": "sum"})), CutSignal(np.zeros(2, complex)), "rows have real"),
@@ -346,7 +346,7 @@ def test_fields_that_do_not_fit_are_refused() -> None:
     for operator, rows, message in cases:
         with pytest.raises((xs.SchemaError, xs.GraphError), match=message):
             run_operator(operator, rows)
-    with pytest.raises(xs.GraphError, match="values are a dictionary of at least one"):
+    with pytest.raises(xs.GraphError, match="values must be a dictionary"):
         values_of({})
     with pytest.raises(xs.GraphError, match="value 'm' is one of count, sum"):
         values_of({"m": "median"})

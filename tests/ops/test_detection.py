@@ -76,7 +76,7 @@ def test_a_gap_in_front_of_a_filter_is_an_error(fails_everywhere: Callable[..., 
     stream = [xs.SigSeg(np.zeros(4)), xs.SigSeg(np.zeros(4), 5)]
     message = fails_everywhere(Fir((1.0, 1.0)), stream)
     assert message.startswith("fir(2 taps), port 'in'")
-    assert "does not go on where the last one stopped" in message
+    assert "there is a gap or an overlap before this segment" in message
 
 
 @settings(max_examples=25)
@@ -203,7 +203,7 @@ def test_empty_streams_and_nulls_give_nothing(
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Fir(()), "fir: taps are one or more finite numbers"),
+        (lambda: Fir(()), "fir: taps must be one or more finite numbers"),
         (lambda: Decimate(0), "decimate: factor is at least 1, not 0"),
         (lambda: Cfar(-1.0), "cfar: sigmas is a finite number from 0"),
         (lambda: Cfar(1.0, alpha=1.5), "cfar: alpha is a finite number from 0 to 1, not 1.5"),

@@ -96,7 +96,7 @@ def test_select_takes_fields_in_any_order(
 
 
 def test_select_names_the_field_that_is_missing() -> None:
-    with pytest.raises(xs.SchemaError, match=r"no field is called 'z' among f0, f1"):
+    with pytest.raises(xs.SchemaError, match=r"there is no field 'z' among f0, f1"):
         run_operator(Select(("z",)), [(1, 2)])
 
 

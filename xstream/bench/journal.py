@@ -24,6 +24,7 @@ class Journal:
     [{'trial': 0, 'v': 1.5}]
     >>> Journal(path, {"trials": 9}).rows
     []
+    >>> folder.cleanup()
     """
 
     def __init__(self, path: Path, how: Mapping[str, Any], resume: bool = True) -> None:

@@ -1,1 +1,1 @@
-"""The operator library: one operator, one file; kernels know nothing of the engine."""
+"""The operator library: one operator per file; kernels are independent of the engine."""

@@ -1,4 +1,4 @@
-"""aggregate: values of groups of rows in windows, by time or by count, several in one pass."""
+"""aggregate: values of groups of rows in windows by time or count, several in one pass."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from xstream.sigseg.timebase import simplest_fraction
 
 __all__ = ["KINDS", "Aggregate", "Value", "values_of"]
 
-#: The values of a group, and the number of each in the core.
+#: The kinds of values, and their numbers in the C core.
 KINDS = {
     "count": lib.XS_COUNT, "sum": lib.XS_SUM, "mean": lib.XS_MEAN, "std": lib.XS_STD,
     "min": lib.XS_MIN, "max": lib.XS_MAX, "first": lib.XS_FIRST, "last": lib.XS_LAST,
     "distinct": lib.XS_DISTINCT,
 }  # fmt: skip
-#: The types of fields and samples that rows are read from, and the number of each in the core.
+#: The types of fields and samples, and their numbers in the C core.
 COLUMN_TYPES = {
     name: getattr(lib, f"XS_COLUMN_{name.upper()}")
     for name in (
@@ -35,15 +35,15 @@ COLUMN_TYPES = {
         "float32",
     )
 }  # fmt: skip
-#: Numbers that a group keeps of a window of rows, at most.
+#: Most numbers that a group keeps for a window of rows.
 MAX_KEPT = 2**27
-#: What `time=` is for samples that have a rate.
+#: The value of `time=` for samples that have a rate.
 TIMEBASE = "timebase"
 
 
 @dataclass(frozen=True)
 class Value:
-    """One value of each group: what it is called, what it is and of which field."""
+    """A value of each group: its name, its kind or kernel, and its field."""
 
     name: str
     how: str | Kernel
@@ -51,16 +51,16 @@ class Value:
 
     @property
     def shown(self) -> str:
-        """As it was asked for."""
+        """The value as it was declared."""
         how = self.how if isinstance(self.how, str) else self.how.name
         return f"{how}({self.of})" if self.of is not None else how
 
 
 def values_of(asked: object) -> tuple[Value, ...]:
-    """Values from a dictionary: name to kind or kernel, or to (kind or kernel, field)."""
+    """Return the values of a dictionary of kinds or kernels, or (kind or kernel, field)."""
     if not isinstance(asked, Mapping) or not asked:
         raise GraphError(
-            "aggregate: values are a dictionary of at least one, such as "
+            "aggregate: values must be a dictionary such as "
             f"{{'n': 'count', 'level': ('mean', 'x')}}, not {asked!r}"
         )
     values = []
@@ -98,11 +98,11 @@ class Aggregate(Operator):
 
     def __post_init__(self) -> None:
         if self.report not in ("close", "change"):
-            raise GraphError(f"aggregate: report is 'close' or 'change', not {self.report!r}")
+            raise GraphError(f"aggregate: report must be 'close' or 'change', not {self.report!r}")
         if self.late not in ("error", "drop"):
-            raise GraphError(f"aggregate: late is 'error' or 'drop', not {self.late!r}")
+            raise GraphError(f"aggregate: late must be 'error' or 'drop', not {self.late!r}")
         if self.window is None and not (self.step is None and self.time is None):
-            raise GraphError("aggregate: step and time need a window")
+            raise GraphError("aggregate: step and time require a window")
         if self.window is not None:
             self._check_sizes()
         whole = isinstance(self.lateness, int) and 0 <= self.lateness <= MAX_SIZE
@@ -134,7 +134,7 @@ class Aggregate(Operator):
 
     @property
     def _counts(self) -> bool:
-        """Whether windows are of so many rows."""
+        """Whether windows are counted in rows."""
         return self.window is not None and self.time is None
 
     # -- what comes out ----------------------------------------------------------------------
@@ -155,11 +155,11 @@ class Aggregate(Operator):
         return [Field("start", index), Field("stop", index)]
 
     def _sampled(self, schema: Schema) -> bool:
-        """Whether windows are of the samples of one signal, and known by their indices."""
+        """Whether windows are of the samples of one signal, identified by their indices."""
         return schema.only_segment is not None and not self.by and self.time in (None, TIMEBASE)
 
     def _number(self, schema: Schema, name: str) -> str:
-        """The type of a field's numbers, or a SchemaError."""
+        """Return the type of the numbers of a field; raise a SchemaError if it has none."""
         for field_ in schema:
             if field_.name != name:
                 continue
@@ -172,16 +172,16 @@ class Aggregate(Operator):
                 "most 64 bits with a sign"
             )
         known = ", ".join(field_.name for field_ in schema)
-        raise SchemaError(f"aggregate, port 'in': no field is called {name!r} among {known}")
+        raise SchemaError(f"aggregate, port 'in': there is no field {name!r} among {known}")
 
     def _key_type(self, schema: Schema, name: str) -> Scalar:
         kind = self._number(schema, name)
         if kind.startswith("float"):
-            raise SchemaError(f"aggregate, port 'in': groups are by whole numbers, not by {kind}")
+            raise SchemaError(f"aggregate, port 'in': groups must be by integers, not by {kind}")
         return Scalar(kind)
 
     def _of(self, schema: Schema, value: Value) -> str | None:
-        """The field that a value is of; the only one need not be named."""
+        """Return the field of a value; a stream of one field needs no name."""
         if value.of is not None or value.how == "count":
             return value.of
         if len(schema) == 1:
@@ -218,7 +218,7 @@ class Aggregate(Operator):
     # -- windows -----------------------------------------------------------------------------
 
     def _pane(self, schema: Schema) -> tuple[Scale, int, int, int]:
-        """Where panes start in time, their rows, and how many a window has and a step is."""
+        """Return the start and size of panes, and the panes per window and per step."""
         if self.window is None:
             return Scale(), 1, 1, 1
         if self.time == TIMEBASE:
@@ -232,7 +232,7 @@ class Aggregate(Operator):
         return Scale(num=pane), pane, window // pane, step // pane
 
     def _check_kept(self, panes: int) -> None:
-        """What a group keeps of a window of rows must be small enough."""
+        """Check that the rows that a group keeps for a window are not too many."""
         rows = sum(
             isinstance(value.how, Kernel) or value.how == "distinct" for value in self.values
         )
@@ -332,5 +332,5 @@ def _applied(kernel: Kernel) -> UserKernel:
 
 
 def _window_of(real: bool) -> Schema:
-    """What a kernel of the user's gets: the values of one group in one window."""
+    """Run a kernel of the user over the values of one group in one window."""
     return Schema((Field("value", Segment("float64" if real else "int64")),))

@@ -1,4 +1,4 @@
-"""The operators that every query has: pass, merge, count and collect."""
+"""The basic operators: pass, merge, feedback, count and collect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Collect", "Count", "Feedback", "Merge", "Ordered", "Pass"]
 
 @dataclass(frozen=True)
 class Pass(Operator):
-    """Hands every tuple on: the operator of PASSCHAIN and EngineBench."""
+    """Passes every tuple on: the operator of PASSCHAIN and EngineBench."""
 
     kind = "pass"
 
@@ -35,7 +35,7 @@ class Pass(Operator):
 
 @dataclass(frozen=True)
 class Merge(Pass):
-    """Tuples of several streams of one schema, in the order in which they come."""
+    """Merges streams of one schema in the order of arrival."""
 
     kind = "merge"
     variadic = True
@@ -46,7 +46,7 @@ class Merge(Pass):
 
 @dataclass(frozen=True)
 class Ordered(Operator):
-    """Tuples of several streams of one schema, in the order of a field that ascends in each."""
+    """Merges streams of one schema in the order of a field that ascends in each of them."""
 
     kind = "merge"
     variadic = True
@@ -57,7 +57,7 @@ class Ordered(Operator):
         common = same_schema(self, inputs)
         kinds = {field.name: getattr(field.type, "kind", None) for field in common}
         if kinds.get(self.by) != "int64":
-            raise SchemaError(f"merge: by={self.by!r} is no integer field of {common}")
+            raise SchemaError(f"merge: by={self.by!r} is not an integer field of {common}")
         if self.tag is None:
             return (common,)
         return (Schema((Field(self.tag, Scalar("int64")), *common.fields)),)
@@ -71,7 +71,7 @@ class Ordered(Operator):
 
 @dataclass(frozen=True)
 class Feedback(Pass):
-    """The place where a cycle comes back; its schema is declared before its input is known."""
+    """The start of a cycle; its schema is declared before its input is connected."""
 
     kind = "feedback"
     declared: Schema | None = None
@@ -101,7 +101,7 @@ class Count(Operator):
 
 @dataclass(frozen=True)
 class Collect(Operator):
-    """Keeps every tuple for after the run."""
+    """Keeps every tuple as a result of the run."""
 
     kind = "collect"
 

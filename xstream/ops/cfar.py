@@ -1,4 +1,4 @@
-"""cfar: a detector with a constant false alarm rate, whatever the level of the noise."""
+"""cfar: a detector with a constant false alarm rate at any level of noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Cfar"]
 
 @dataclass(frozen=True)
 class Cfar(RangeKernel):
-    """(keep, start, stop) for `sync`: ranges of samples whose scores stand out of the noise.
+    """Emits (keep, start, stop) for `sync`: ranges of samples whose scores exceed the noise.
 
     Scores come as segments of them, each sample a score, or as single numbers counted from 0; score
     i is that of samples [i * step, (i + 1) * step). The noise is modelled by a running mean and

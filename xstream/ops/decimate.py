@@ -1,4 +1,4 @@
-"""decimate: a lower rate, after a filter that takes out what the lower rate cannot show."""
+"""decimate: reduces the rate after a low-pass filter."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from xstream.ops.window_kernel import WindowKernel, float_for
 
 __all__ = ["Decimate", "lowpass"]
 
-#: The windowed sinc has 16 taps for each sample that is left out.
+#: Taps of the windowed sinc per unit of the factor.
 MAX_SINC_FACTOR = 2**20
-#: More samples than anybody has between two.
+#: The largest factor.
 MAX_FACTOR = 2**40
 
 
 def lowpass(factor: int, half_length: int = 8) -> npt.NDArray[np.float64]:
-    """Taps of a windowed sinc that passes what a rate divided by `factor` can show.
+    """Return the taps of a windowed sinc for a rate divided by `factor`.
 
     >>> round(float(lowpass(4).sum()), 12)
     1.0
@@ -38,7 +38,7 @@ def lowpass(factor: int, half_length: int = 8) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Decimate(WindowKernel):
-    """The filtered samples whose index is a multiple of `factor`; only those are computed.
+    """Emits the filtered samples whose index is a multiple of `factor`; computes no others.
 
     Sample j of the output is filtered sample j * factor of the input. Without `taps` the filter is
     a windowed sinc, `lowpass(factor)`, which delays the signal by eight samples of the output.

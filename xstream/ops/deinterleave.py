@@ -1,4 +1,4 @@
-"""deinterleave: one stream of interleaved samples as one stream for each channel."""
+"""deinterleave: splits a stream of interleaved samples into one stream per channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dewindow: a stream of overlapping windows, seamless again."""
+"""dewindow: joins overlapping windows to a continuous signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Dewindow"]
 
 @dataclass(frozen=True)
 class Dewindow(Operator):
-    """What each window adds to those before it: without overlap, ready to be joined."""
+    """Emits the new samples of each window, without the overlap with earlier windows."""
 
     kind = "dewindow"
 

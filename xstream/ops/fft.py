@@ -1,4 +1,4 @@
-"""fft: spectra of windows, all those of a segment in one call of the library."""
+"""fft: spectra of windows; all windows of a segment in one call of the library."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["Fft"]
 class Fft(WindowKernel):
     """The spectrum of every `size` samples.
 
-    Of real samples the half spectrum, `size // 2 + 1` bins like `scipy.fft.rfft`; of complex ones
-    all `size` bins. Segments hold whole windows, one or many; a bin is a sample of the output.
+    For real samples it is the half spectrum of `size // 2 + 1` bins, like `scipy.fft.rfft`; for
+    complex samples it has `size` bins. Segments hold one or more whole windows; a bin is a sample
+    of the output.
     """
 
     kind = "fft"
@@ -49,7 +50,7 @@ class Fft(WindowKernel):
 
 @lru_cache
 def full_spectrum(dtype: np.dtype[Any]) -> Kernel:
-    """The kernel of complex transforms, forwards and back."""
+    """Return the kernel of complex transforms, forward or inverse."""
     return kernel_of(spectrum.cfft, out=Out(dtype))
 
 

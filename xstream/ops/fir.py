@@ -1,4 +1,4 @@
-"""fir: a filter with a finite impulse response, seamless across segments."""
+"""fir: a filter with a finite impulse response, continuous across segments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Fir", "checked_taps", "fir_arguments", "fir_kernel"]
 class Fir(WindowKernel):
     """y[i] = sum of taps[k] * x[i - k], with zeros before the stream begins.
 
-    Sums are taken in float64. A segment that does not follow the last one is an error.
+    Sums are computed in float64. A gap between segments is an error.
     """
 
     kind = "fir"
@@ -49,7 +49,7 @@ class Fir(WindowKernel):
 
 
 def checked_taps(operator: Operator, taps: Sequence[float]) -> tuple[float, ...]:
-    """The taps as plain floats, or a GraphError."""
+    """Return the taps as floats; raise a GraphError if they are not finite numbers."""
     try:
         array = np.asarray(taps)
         if array.dtype.kind not in "biuf" or array.ndim != 1 or not len(array):
@@ -59,7 +59,7 @@ def checked_taps(operator: Operator, taps: Sequence[float]) -> tuple[float, ...]
             raise ValueError(taps)
     except (TypeError, ValueError, OverflowError):
         raise GraphError(
-            f"{operator.kind}: taps are one or more finite numbers, not {reprlib.repr(taps)}"
+            f"{operator.kind}: taps must be one or more finite numbers, not {reprlib.repr(taps)}"
         ) from None
     return floats
 
@@ -67,13 +67,13 @@ def checked_taps(operator: Operator, taps: Sequence[float]) -> tuple[float, ...]
 def fir_arguments(
     taps: Sequence[float], factor: int, dtype: np.dtype[Any]
 ) -> tuple[npt.NDArray[Any], int, npt.NDArray[Any]]:
-    """What the kernel gets: the taps backwards, every how manieth sample, and of which type."""
+    """Return the arguments of the kernel: reversed taps, decimation factor, type of the output."""
     return np.asarray(taps, np.float64)[::-1].copy(), factor, np.empty(0, dtype)
 
 
 @lru_cache
 def fir_kernel(taps: int, factor: int, dtype: np.dtype[Any]) -> Kernel:
-    """The kernel with room for as much history as the taps need."""
+    """Return the kernel, with state for the history that the taps need."""
     return kernel_of(
         filters.fir,
         state={"history": np.zeros(max(taps - 1, 1)), "at": np.zeros(2, np.int64)},

@@ -1,4 +1,4 @@
-"""gate: the samples of a stream that lie inside time ranges, without appending anything."""
+"""gate: the samples of a stream inside time ranges; segments are cut but never joined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Gate", "check_control", "control_timebase"]
 
 
 def check_control(operator: Operator, control: Schema, flag_needed: bool) -> bool:
-    """Whether control tuples are (keep, start, stop); a SchemaError where they are no ranges."""
+    """Return whether control tuples are (keep, start, stop); raise a SchemaError if not ranges."""
     kinds = [type_.slot if isinstance(type_, Scalar) else "segment" for type_ in control.types]
     if len(kinds) == 3 and kinds[0] in ("bool", "int64") and kinds[1:] == ["int64", "int64"]:
         return True
@@ -31,7 +31,7 @@ def check_control(operator: Operator, control: Schema, flag_needed: bool) -> boo
 
 
 def control_timebase(operator: Operator, control: Schema) -> Timebase | None:
-    """The timebase that the indices of ranges are of; None where the schema does not say."""
+    """Return the timebase of the indices of ranges; None if the schema does not declare it."""
     start, stop = (getattr(type_, "timebase", None) for type_ in control.types[-2:])
     if None not in (start, stop) and start != stop:
         raise SchemaError(
@@ -43,7 +43,7 @@ def control_timebase(operator: Operator, control: Schema) -> Timebase | None:
 
 @dataclass(frozen=True)
 class Gate(Operator):
-    """Passes what lies inside the ranges of a control stream and drops the rest.
+    """Passes the samples inside the ranges of a control stream and drops the rest.
 
     Ranges come in order of their start. What lies before a range and in none is dropped as soon as
     that range comes; a range with keep=False drops what lies inside it, which bounds the memory in

@@ -1,4 +1,4 @@
-"""haar: the Haar wavelet, which tells the energy in bands an octave wide."""
+"""haar: the Haar wavelet transform, in bands one octave wide."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from xstream.ops.window_kernel import WindowKernel, float_for
 
 __all__ = ["Haar"]
 
-#: A window of 2**32 samples is more than anybody has.
+#: The largest level; it needs a window of 2**32 samples.
 MAX_LEVEL = 32
 
 
 @dataclass(frozen=True)
 class Haar(WindowKernel):
-    """The differences at `level` of the orthonormal transform, as PIPELINE takes them.
+    """Emits the detail coefficients at `level` of the orthonormal transform, as in PIPELINE.
 
-    With `bands`, all of them: fields detail1 to detail<level>, then approx, which together have the
-    energy of the window. Each level halves the rate. A window's width is a multiple of 2**level.
+    With `bands`, it emits all bands: fields detail1 to detail<level>, then approx, which together
+    have the energy of the window. Each level halves the rate. The width of a window must be a
+    multiple of 2**level.
     """
 
     kind = "haar"

@@ -1,4 +1,4 @@
-"""hanning: windows that fade in and out, so that a Fourier transform sees no edges."""
+"""hanning: multiplies windows by the Hann window, which reduces spectral leakage."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["Hanning"]
 class Hanning(WindowKernel):
     """Every `size` samples times the Hann window of that size, symmetric like `np.hanning`.
 
-    Segments hold whole windows, one or many. Floats keep their type; integers become the float
-    that holds them.
+    Segments hold one or more whole windows. Floats keep their type; integers become a float that
+    can represent them.
     """
 
     kind = "hanning"

@@ -1,4 +1,4 @@
-"""ifft: samples from spectra."""
+"""ifft: the inverse Fourier transform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Ifft"]
 class Ifft(WindowKernel):
     """The inverse of `fft(size)`: `size` real samples from every half spectrum.
 
-    With `real=False`, `size` complex samples from every full one.
+    With `real=False`, `size` complex samples from every full spectrum.
     """
 
     kind = "ifft"

@@ -17,10 +17,10 @@ __all__ = ["Join"]
 
 @dataclass(frozen=True)
 class Join(Operator):
-    """Pairs of tuples with the same key: the key, then the other fields of both sides.
+    """Joins tuples with the same key: emits the key, then the other fields of both sides.
 
-    Both sides are kept for ever, as in the paper (section IV.B.4), unless `unique` says that a key
-    comes once on each side: then a pair that has met is forgotten.
+    All tuples are kept, as in the paper (section IV.B.4). With `unique`, a key occurs once on each
+    side, and joined tuples are removed.
     """
 
     kind = "join"
@@ -36,7 +36,7 @@ class Join(Operator):
         return (side_by_side(tuple(parts)),)
 
     def _key(self, schema: Schema, port: int) -> int:
-        """Which field is the key."""
+        """Return the position of the key field."""
         names = [field.name for field in schema]
         position = 0 if self.on is None else names.index(self.on) if self.on in names else None
         key = None if position is None else schema.types[position]

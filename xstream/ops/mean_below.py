@@ -1,4 +1,4 @@
-"""mean_below: windows whose level is low enough."""
+"""mean_below: windows whose mean is below a limit."""
 
 from __future__ import annotations
 

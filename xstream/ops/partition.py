@@ -1,4 +1,4 @@
-"""partition: a stream divided by a key, so that its parts can be processed apart."""
+"""partition: divides a stream by a key, so that its parts can be processed separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_REPLICAS = 4096
 
 @dataclass(frozen=True)
 class Divide(Operator):
-    """Tuples with equal keys go to one of `replicas` outputs, in the order in which they come."""
+    """Passes tuples with equal keys to one of `replicas` outputs, in the order of arrival."""
 
     kind = "partition"
     by: str
@@ -32,7 +32,7 @@ class Divide(Operator):
         key = types.get(self.by)
         if not isinstance(key, Scalar) or key.slot == "float64":
             raise SchemaError(
-                f"partition, port 'in': by={self.by!r} is no integer or boolean field of "
+                f"partition, port 'in': by={self.by!r} is not an integer or boolean field of "
                 f"{inputs[0]}"
             )
         return inputs * self.replicas

@@ -1,4 +1,4 @@
-"""rewindow: a stream of segments of any widths as windows of one width."""
+"""rewindow: cuts a stream of segments of any widths into windows of one width."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Rewindow"]
 
 @dataclass(frozen=True)
 class Rewindow(Operator):
-    """Windows of `width` samples, `width + gap` samples from one start to the next.
+    """Emits windows of `width` samples, one every `width + gap` samples.
 
-    A gap below zero overlaps, one above zero skips. Windows start where the stream starts. Input
-    that overlaps is joined; a gap in the input is an error that names both ranges.
+    A negative gap overlaps, a positive gap skips samples. Windows start where the stream starts.
+    Overlapping input is joined; a gap in the input is an error that names both ranges.
     """
 
     kind = "rewindow"

@@ -1,4 +1,4 @@
-"""Streams at different rates: which sample of one is at the time of a sample of another.
+"""Streams at different rates: relates the indices of one to those of another by time.
 
 Sample i of a signal that starts at time t and has rate r was taken at t + i / r. A range [start,
 stop) of it is the time from its sample `start` up to its sample `stop`; the samples of another
@@ -21,7 +21,7 @@ from xstream.sigseg import Timebase
 
 __all__ = ["IDENTITY", "Scale", "native_scales", "scale_between"]
 
-#: Terms of a ratio: products with an index then fit into 128 bits.
+#: Largest term of a ratio, so that products with an index fit into 128 bits.
 MAX_TERM = 2**62
 
 

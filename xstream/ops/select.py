@@ -29,7 +29,7 @@ class Select(Operator):
     def __post_init__(self) -> None:
         for name in self.names:
             if not isinstance(name, str):
-                raise SchemaError(f"select: the name of a field is a string, not {name!r}")
+                raise SchemaError(f"select: a field name must be a string, not {name!r}")
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         fields = inputs[0].fields
@@ -40,7 +40,7 @@ class Select(Operator):
         for name in self.names:
             if name not in present:
                 raise SchemaError(
-                    f"{self.label}, port 'in': no field is called {name!r} among "
+                    f"{self.label}, port 'in': there is no field {name!r} among "
                     f"{', '.join(present)}"
                 )
         return [present.index(name) for name in self.names]

@@ -1,4 +1,4 @@
-"""The operators on one stream of segments, as methods: what `Stream` offers for signals."""
+"""The methods of `Stream` for signals: operators on one stream of segments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SignalMethods:
     __slots__ = ()
 
     def then(self, operator: Operator, *others: Self, name: str | None = None) -> Self:
-        """Put an operator with one output behind the stream."""
+        """Add an operator with one output."""
         raise NotImplementedError
 
     # -- windows -----------------------------------------------------------------------------
@@ -42,10 +42,10 @@ class SignalMethods:
     def rewindow(
         self, width: int, gap: int = 0, flush: bool = False, name: str | None = None
     ) -> Self:
-        """Windows of `width` samples, every `width + gap` samples; gap < 0 overlaps, > 0 skips.
+        """Cut windows of `width` samples every `width + gap` samples; a negative gap overlaps.
 
-        A window is emitted as soon as it is full. What is left at the end of the stream is dropped,
-        or emitted where `flush`.
+        A window is emitted as soon as it is full. A partial window at the end of the stream is
+        dropped, or emitted with `flush`.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -57,7 +57,7 @@ class SignalMethods:
         return self.then(Rewindow(width, gap, flush), name=name)
 
     def dewindow(self, name: str | None = None) -> Self:
-        """The inverse of an overlapping rewindow: what each window adds to those before it.
+        """Join overlapping windows to a continuous signal, the inverse of an overlapping rewindow.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -71,7 +71,7 @@ class SignalMethods:
     # -- window statistics -------------------------------------------------------------------
 
     def mean(self, name: str | None = None) -> Self:
-        """The mean of each window.
+        """Compute the mean of each window.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -82,7 +82,7 @@ class SignalMethods:
         return self.then(Mean(), name=name)
 
     def std(self, name: str | None = None) -> Self:
-        """The standard deviation of each window, right on any level.
+        """Compute the standard deviation of each window, accurately at any signal level.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -94,7 +94,7 @@ class SignalMethods:
         return self.then(Std(), name=name)
 
     def energy(self, name: str | None = None) -> Self:
-        """The sum of the squares of each window.
+        """Compute the sum of the squares of each window.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -105,7 +105,7 @@ class SignalMethods:
         return self.then(Energy(), name=name)
 
     def stats(self, name: str | None = None) -> Self:
-        """(start, mean, std, energy) of each window.
+        """Compute (start, mean, std, energy) of each window.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -116,7 +116,7 @@ class SignalMethods:
         return self.then(Stats(), name=name)
 
     def std_above(self, alpha: float, name: str | None = None) -> Self:
-        """Windows whose standard deviation is above alpha.
+        """Keep windows whose standard deviation is above alpha.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -128,7 +128,7 @@ class SignalMethods:
         return self.then(StdAbove(alpha), name=name)
 
     def mean_below(self, beta: float, name: str | None = None) -> Self:
-        """Windows whose mean is below beta.
+        """Keep windows whose mean is below beta.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -139,7 +139,7 @@ class SignalMethods:
         return self.then(MeanBelow(beta), name=name)
 
     def silence(self, gamma: float, name: str | None = None) -> Self:
-        """(keep, start, stop) of each window; keep where its standard deviation is above gamma.
+        """Emit (keep, start, stop) of each window; keep if its standard deviation is above gamma.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -155,7 +155,7 @@ class SignalMethods:
     # -- spectra and filters -----------------------------------------------------------------
 
     def hanning(self, size: int, name: str | None = None) -> Self:
-        """Every `size` samples times the Hann window of that size.
+        """Multiply every `size` samples by the Hann window of that size.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -166,7 +166,7 @@ class SignalMethods:
         return self.then(Hanning(size), name=name)
 
     def fft(self, size: int, name: str | None = None) -> Self:
-        """The spectrum of every `size` samples: half of it, size // 2 + 1 bins, if they are real.
+        """Compute the spectrum of every `size` samples; for real samples, size // 2 + 1 bins.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -178,7 +178,7 @@ class SignalMethods:
         return self.then(Fft(size), name=name)
 
     def ifft(self, size: int, real: bool = True, name: str | None = None) -> Self:
-        """The inverse of `fft`: `size` samples from every spectrum.
+        """Compute `size` samples from every spectrum, the inverse of `fft`.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -189,7 +189,7 @@ class SignalMethods:
         return self.then(Ifft(size, real), name=name)
 
     def haar(self, level: int, bands: bool = False, name: str | None = None) -> Self:
-        """The Haar wavelet's differences at `level`; all levels, and the rest, where `bands`.
+        """Compute the Haar detail coefficients at `level`, or all bands with `bands`.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -201,7 +201,7 @@ class SignalMethods:
         return self.then(Haar(level, bands), name=name)
 
     def fir(self, taps: Sequence[float], name: str | None = None) -> Self:
-        """y[i] = sum of taps[k] * x[i - k], seamless across segments.
+        """Filter: y[i] = sum of taps[k] * x[i - k], continuous across segments.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -215,7 +215,7 @@ class SignalMethods:
     def decimate(
         self, factor: int, taps: Sequence[float] | None = None, name: str | None = None
     ) -> Self:
-        """Every `factor`th sample, after a filter: a windowed sinc unless `taps` says otherwise.
+        """Filter and keep every `factor`-th sample; `taps` defaults to a windowed sinc.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -227,10 +227,10 @@ class SignalMethods:
         """
         return self.then(Decimate(factor, taps), name=name)
 
-    # -- finding things ----------------------------------------------------------------------
+    # -- detection ---------------------------------------------------------------------------
 
     def trimpeak(self, lowest: bool = False, name: str | None = None) -> Self:
-        """(value, segment): the largest sample of each window, and the window from there on.
+        """Emit (value, segment): the largest sample of each window, and the window from there on.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -241,7 +241,7 @@ class SignalMethods:
         return self.then(Trimpeak(lowest), name=name)
 
     def threshold(self, level: float, absolute: bool = False, name: str | None = None) -> Self:
-        """(keep, start, stop): stretches above a level, and with keep=False what lies between.
+        """Emit ranges (keep, start, stop) above a level, and with keep=False those in between.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -264,7 +264,7 @@ class SignalMethods:
         longest: int = 10_000,
         name: str | None = None,
     ) -> Self:
-        """(keep, start, stop) of events whose scores stand out of the noise: for `sync`.
+        """Emit ranges (keep, start, stop) of events whose scores exceed the noise, for `sync`.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()

@@ -1,4 +1,4 @@
-"""silence: which windows of a recording are not silent."""
+"""silence: detects windows that are not silent."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Silence"]
 class Silence(RangeKernel):
     """The silence detector of SILENCEFILTER: (keep, start, stop) of each window.
 
-    `keep` says that the window is not silent: its standard deviation is above gamma. The ranges are
-    what `gate` and `sync` take; those of silent windows let them forget.
+    `keep` is true if the standard deviation of the window is above gamma. `gate` and `sync` take
+    the ranges; those of silent windows let them free memory.
     """
 
     kind = "silence"

@@ -1,4 +1,4 @@
-"""std_above: windows that are loud enough."""
+"""std_above: windows whose standard deviation is above a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sync: the same time ranges out of several streams, as a control stream asks for them."""
+"""sync: cuts the same time ranges out of several streams on request of a control stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Sync"]
 
 @dataclass(frozen=True)
 class Sync(Operator):
-    """Control tuples (keep, start, stop) are served in order (XStream, section II.A).
+    """Serves control tuples (keep, start, stop) in order (XStream, section II.A).
 
     With keep, a tuple comes out with that range of every stream, as soon as all of them cover it;
     nothing is discarded. Without, everything before `stop` is discarded, which is what bounds
@@ -42,7 +42,7 @@ class Sync(Operator):
         return (side_by_side(inputs[1:]),)
 
     def _scales(self, inputs: tuple[Schema, ...]) -> list[Scale]:
-        """From the indices of the ranges to those of each stream."""
+        """Return the scales from the indices of the ranges to those of each stream."""
         control = control_timebase(self, inputs[0])
         segments = [one_segment(self, schema, port + 1) for port, schema in enumerate(inputs[1:])]
         timed = control is not None and not control.is_index

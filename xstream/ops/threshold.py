@@ -1,4 +1,4 @@
-"""threshold: the stretches of a signal above a level."""
+"""threshold: the ranges of a signal above a level."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Threshold"]
 
 @dataclass(frozen=True)
 class Threshold(RangeKernel):
-    """(keep, start, stop): stretches above `level`, and with keep=False what lies between.
+    """Emits ranges (keep, start, stop) above `level`, and with keep=False those in between.
 
-    `absolute` looks at magnitudes. The windows that a stretch is cut into make no difference; a
-    break in the signal ends it. `gate` and `sync` take the ranges and extract the samples.
+    `absolute` compares magnitudes. Ranges do not depend on the windows; a gap in the signal ends a
+    range. `gate` and `sync` take the ranges and extract the samples.
     """
 
     kind = "threshold"

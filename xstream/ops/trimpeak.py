@@ -19,10 +19,10 @@ __all__ = ["Trimpeak"]
 
 @dataclass(frozen=True)
 class Trimpeak(WindowKernel):
-    """(value, segment): the largest sample, the first of equals, and what follows from it on.
+    """Emits (value, segment): the first largest sample, and the window from there on.
 
-    With `lowest`, the smallest. PIPELINE takes them in turn, each on what the last one left.
-    Null windows have no peak and give nothing.
+    With `lowest`, it takes the smallest sample. PIPELINE chains four of them. Null windows have no
+    peak and emit nothing.
     """
 
     kind = "trimpeak"

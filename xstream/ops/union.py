@@ -1,4 +1,4 @@
-"""union: tuples of several streams as they come, each behind the number of its stream."""
+"""union: merges streams in the order of arrival, with the number of the stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Union"]
 
 @dataclass(frozen=True)
 class Union(Operator):
-    """Like merge, and tells where each tuple comes from: a leading field `stream`."""
+    """Merges streams, with a leading field `stream` for the number of the stream."""
 
     kind = "union"
     variadic = True

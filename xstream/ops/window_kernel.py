@@ -1,4 +1,4 @@
-"""Operators of the library that are kernels over windows of numbers."""
+"""Base classes of operators that are kernels over windows of numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from xstream.sigseg import Timebase
 
 __all__ = ["MAX_TRANSFORM", "RangeKernel", "WindowKernel", "float_for"]
 
-#: The most samples that one window of a transform has: its weights and its spectrum fit in memory.
+#: Largest window of a transform, so that its weights and its spectrum fit into memory.
 MAX_TRANSFORM = 2**27
 
 
 class WindowKernel(KernelApply):
-    """A kernel over windows of real samples, or of such as it says."""
+    """A kernel over windows of samples, real ones unless declared otherwise."""
 
     how = "map"
-    #: The kinds of dtype that it takes.
+    #: The accepted kinds of dtype.
     sample_kinds = "biuf"
 
     def check(self, inputs: Schema) -> None:
@@ -29,12 +29,12 @@ class WindowKernel(KernelApply):
 
 
 class RangeKernel(WindowKernel):
-    """A kernel that emits ranges of samples, which know the timebase that their indices are of."""
+    """A kernel that emits ranges, whose indices have the timebase of the samples."""
 
     how = "iterate"
 
     def range_timebase(self, segment: Segment) -> Timebase:
-        """That of the samples that the ranges are of."""
+        """Return the timebase of the samples."""
         return segment.timebase
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:

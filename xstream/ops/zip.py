@@ -1,4 +1,4 @@
-"""zip: one tuple of each stream makes one; signals at different rates are paired by time."""
+"""zip: combines one tuple of each stream; signals at different rates are paired by time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Zip", "side_by_side"]
 
 
 def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
-    """The fields of all, in order; a name that is taken gets the number of its stream.
+    """Return the fields of all streams in order; duplicate names get the number of the stream.
 
     >>> from xstream.engine.schema import schema
     >>> str(side_by_side((schema(int), schema(float))))
@@ -35,7 +35,7 @@ def side_by_side(schemas: tuple[Schema, ...]) -> Schema:
 
 @dataclass(frozen=True)
 class Zip(Operator):
-    """A queue per input; emits as soon as all have a tuple, with the fields of all.
+    """Keeps a queue per input and emits when all have a tuple, with the fields of all.
 
     Streams of segments whose timebases differ are paired by time instead: every window of the first
     stream with the samples of each other stream that lie in its time (see `scale`). Windows come in
@@ -51,7 +51,7 @@ class Zip(Operator):
         return (side_by_side(inputs),)
 
     def _scales(self, inputs: tuple[Schema, ...]) -> list[Scale] | None:
-        """From indices of the first signal to those of each other one; None: tuple by tuple."""
+        """Return the scales from the first signal to the others; None pairs tuple by tuple."""
         timebases = [
             schema.only_segment.timebase for schema in inputs if schema.only_segment is not None
         ]

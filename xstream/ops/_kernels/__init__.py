@@ -1,5 +1,5 @@
-"""Numba kernels: pure functions over arrays and scalars that know nothing of the engine.
+"""Numba kernels: pure functions over arrays and scalars, independent of the engine.
 
 A kernel may emit through `out` and keep arrays in `state`; constants are arguments, and helpers
-stand beside the kernels that use them. Each has a slow twin in tests/reference.
+are in the file of the kernels that use them. tests/reference has a slow version of each.
 """

@@ -1,4 +1,4 @@
-"""Finding things in a signal: the peak of a window, stretches above a level, outliers of noise."""
+"""Detection: the peak of a window, ranges above a level, outliers of noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def trimpeak(window, lowest, out):
 
 
 # -- threshold ---------------------------------------------------------------------------------
-# state.at: what the next sample's index is, where the open stretch starts, what has been said.
+# state.at: index of the next sample, start of the open range, end of the emitted ranges.
 
 NEXT, SINCE, TOLD = 0, 1, 2
 BEGUN, OPEN = 0, 1
@@ -31,7 +31,7 @@ def threshold(window, level, absolute, state, out):
     """Ranges of samples above a level, whatever windows they are cut into."""
     at, flags = state.at, state.flags
     if flags[BEGUN] and flags[OPEN] and (out.ended or (len(window) and out.start != at[NEXT])):
-        out.emit(True, at[SINCE], at[NEXT])  # the signal ends or breaks off here
+        out.emit(True, at[SINCE], at[NEXT])  # the signal ends or has a gap here
         at[TOLD] = at[NEXT]
         flags[OPEN] = False
     if not len(window):
@@ -57,9 +57,9 @@ def threshold(window, level, absolute, state, out):
 
 
 # -- cfar --------------------------------------------------------------------------------------
-# state.model: mean and variance of the noise. state.at: how many scores the model has seen, the
-# coming score, the first one of all, the first and the last of the event, and the sample up to
-# which ranges have been told.
+# state.model: mean and variance of the noise. state.at: number of scores in the model, the next
+# score, the very first score, the first and last score of the event, and the end of the emitted
+# ranges.
 
 MEAN, VARIANCE = 0, 1
 SEEN, COMING, FIRST, EVENT, LAST_OVER, TOLD_TO = 0, 1, 2, 3, 4, 5
@@ -78,7 +78,7 @@ def learn(score, alpha, model, at):
 
 @register_jitable
 def event_ends(score, alpha, sigmas, startup, refractory, longest, state):
-    """Take one score; true when it ends an event. The model does not learn from events."""
+    """Process one score; return true if it ends an event. Events do not change the model."""
     model, at, flags = state.model, state.at, state.flags
     number = at[COMING]
     at[COMING] += 1
@@ -92,7 +92,7 @@ def event_ends(score, alpha, sigmas, startup, refractory, longest, state):
         return False
     if over:
         at[LAST_OVER] = number
-    if number - at[EVENT] >= longest:  # no event but a new level of noise: learn it
+    if number - at[EVENT] >= longest:  # not an event but a new level of noise
         at[SEEN] = 0
         model[VARIANCE] = 0.0
         flags[IN_EVENT] = False
@@ -103,7 +103,7 @@ def event_ends(score, alpha, sigmas, startup, refractory, longest, state):
 
 @register_jitable
 def tell_event(padding, step, known_stop, state, out):
-    """The range of the event, padded, inside what there is."""
+    """Return the padded range of the event, within the signal."""
     at = state.at
     start = max(at[EVENT] * step - padding, at[FIRST] * step)
     out.emit(True, start, min((at[LAST_OVER] + 1) * step + padding, known_stop))
@@ -112,7 +112,7 @@ def tell_event(padding, step, known_stop, state, out):
 
 @register_jitable
 def tell_discard(padding, step, state, out):
-    """What no event that is still to come can ask for."""
+    """Return the sample up to which no later event can reach."""
     at = state.at
     first_wanted = at[EVENT] if state.flags[IN_EVENT] else at[COMING]
     if first_wanted * step - padding > at[TOLD_TO]:
@@ -121,20 +121,20 @@ def tell_discard(padding, step, state, out):
 
 
 def cfar(scores, alpha, sigmas, startup, refractory, padding, step, longest, state, out):
-    """Ranges of samples whose scores stand out of the noise, and what can be discarded."""
+    """Emit the ranges of samples whose scores exceed the noise, and ranges to discard."""
     at, flags = state.at, state.flags
     if out.ended and flags[IN_EVENT]:
         tell_event(padding, step, at[COMING] * step, state, out)
     if not len(scores):
         return
     if out.start + len(scores) > FAR // step or out.start < -(FAR // step):
-        raise ValueError("the samples that the scores stand for lie outside a signal's indices")
+        raise ValueError("the samples of the scores are outside the indices of a signal")
     if not flags[RUNNING]:
         flags[RUNNING] = True
         at[COMING] = at[FIRST] = out.start
         at[TOLD_TO] = out.start * step
     elif out.start != at[COMING]:
-        raise ValueError("the scores do not go on where the last ones stopped")
+        raise ValueError("there is a gap or an overlap before these scores")
     for i in range(len(scores)):
         if event_ends(scores[i], alpha, sigmas, startup, refractory, longest, state):
             tell_event(padding, step, FAR, state, out)
@@ -148,10 +148,10 @@ def cfar_of_numbers(score, alpha, sigmas, startup, refractory, padding, step, lo
             tell_event(padding, step, state.at[COMING] * step, state, out)
         return
     if state.at[COMING] >= FAR // step:
-        raise ValueError("the samples that the scores stand for lie outside a signal's indices")
+        raise ValueError("the samples of the scores are outside the indices of a signal")
     if event_ends(score, alpha, sigmas, startup, refractory, longest, state):
         tell_event(padding, step, FAR, state, out)
     tell_discard(padding, step, state, out)
 
 
-FAR = 2**62  # behind every sample
+FAR = 2**62  # after every sample

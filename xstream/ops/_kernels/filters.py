@@ -15,7 +15,7 @@ def dot(a, b):
     return total
 
 
-#: Outputs that are summed up together, so that they stay in the nearest cache.
+#: Outputs per block, which stay in the L1 cache.
 BLOCK = 512
 
 
@@ -23,7 +23,7 @@ BLOCK = 512
 def filter_all(recent, reversed_taps, out):
     """out[i] = the taps over recent[i : i + taps].
 
-    Block by block, four taps at a time over all outputs of a block: that vectorises as it stands.
+    It works block by block, four taps at a time over all outputs of a block, which vectorises.
     """
     taps = len(reversed_taps)
     for first in range(0, len(out), BLOCK):
@@ -53,14 +53,14 @@ def fir(window, reversed_taps, factor, like, state, out):
         return
     history, at = state.history, state.at
     if at[1] and out.start != at[0]:
-        raise ValueError("the segment does not go on where the last one stopped")
+        raise ValueError("there is a gap or an overlap before this segment")
     taps = len(reversed_taps)
     recent = np.empty(taps - 1 + len(window), np.float64)
     for i in range(taps - 1):
         recent[i] = history[i]
     for i in range(len(window)):
         recent[taps - 1 + i] = window[i]
-    first = -(-out.start // factor)  # rounded up, below zero as well
+    first = -(-out.start // factor)  # rounded up, also below zero
     stop = out.start + len(window)
     filtered = np.empty(max(-(-stop // factor) - first, 0), np.float64)
     if factor == 1:

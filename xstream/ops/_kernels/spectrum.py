@@ -20,7 +20,7 @@ def hanning(window, weights, out):
 
 
 # -- Fourier -----------------------------------------------------------------------------------
-# Compiled, rocket-fft writes straight into the output; uncompiled, scipy stands in for it.
+# Compiled code uses rocket-fft, which writes into the output; uncompiled code uses scipy.
 
 
 def rfft_into(real, spectrum, size):
@@ -94,7 +94,7 @@ def rfft(window, size, out):
 
 
 def rfft_converted(window, size, scratch, out):
-    """The same of samples that are no floats; `scratch` says which float they become."""
+    """The half spectrum of samples that are not floats; they become the type of `scratch`."""
     if len(window) % size:
         raise ValueError("the segment does not hold whole windows")
     real = np.empty(len(window), scratch.dtype)

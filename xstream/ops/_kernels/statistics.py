@@ -1,4 +1,4 @@
-"""Window statistics, in float64 whatever the samples are."""
+"""Window statistics, computed in float64."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from numba import njit
 
 from xstream.kernels.kernel import kernel
 
-# Sums may be taken in another order, which is what lets them use vector registers; infinities and
-# NaN keep their meaning.
+# Sums may be reordered, which allows vector registers; infinities and NaN keep their meaning.
 _ANY_ORDER = {"reassoc", "contract"}
 
 
