@@ -6,7 +6,7 @@ NATIVE_SOURCES := $(wildcard xstream/*/*.[ch])
 RUN_PYTEST := $(BIN)/python -m pytest
 BENCH := $(RUN_PYTEST) bench --benchmark-enable --benchmark-only -p no:cacheprovider
 
-.PHONY: install test test-slow asan demo bench bench-linearroad bench-peers lint format clean help
+.PHONY: install test test-slow asan fuzz demo bench bench-linearroad bench-peers lint format clean help
 
 help: ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
@@ -34,6 +34,9 @@ test-slow: install ## the tests that take minutes
 
 asan: install ## segments, engine and operators under AddressSanitizer and UBSan; PART=engine runs that
 	$(BIN)/python tests/run_sanitized.py $(if $(PART),--part $(PART))
+
+fuzz: install ## the parsers of files under arbitrary bytes, for a minute or SECONDS; ONLY=csv fuzzes that format
+	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),60) $(if $(ONLY),--only $(ONLY))
 
 demo: install ## the main job: rush-hour traffic generated, run, validated, reported
 	@$(BIN)/xstream linearroad demo

@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = shutil.ignore_patterns("*.so", "*.c", "*.h", "__pycache__")
 #: Tests that reach the core; `reference` is what those of the operators compare with.
-ROOMS = ("sigseg", "engine", "ops", "io", "reference")
+ROOMS = ("sigseg", "engine", "ops", "io", "fuzz", "reference")
 #: What runs together: tests, and what they are run with.
 PARTS = {
     "segments": ["tests/sigseg"],

@@ -195,7 +195,10 @@ class _Parser:
         self.quarantine.put(self.file.path, "line", line, reason, shown)
 
     def _reason(self, line: str) -> str:
-        fields = next(text_rows.reader([line], delimiter=self.file.delimiter), [])
+        try:
+            fields = next(text_rows.reader([line], delimiter=self.file.delimiter), [])
+        except text_rows.Error as error:
+            return str(error).partition(" - ")[0]
         if len(fields) != len(self.names):
             return f"{len(fields)} fields instead of {len(self.names)}"
         for name, dtype in zip(self.contents.names, self.contents.dtypes, strict=True):

@@ -1,0 +1,33 @@
+"""A few hundred inputs of the fuzzer for each format; `make fuzz` tries more."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.parsers import MAKERS, mutated, parse, seeds
+
+
+@pytest.mark.parametrize("form", sorted(MAKERS))
+def test_changed_files_are_read_or_refused(form: str, tmp_path: Path) -> None:
+    rng = random.Random(form)
+    pool = seeds(form, tmp_path)
+    outcomes = [parse(form, mutated(rng.choice(pool), pool, rng), tmp_path) for _ in range(100)]
+    assert "refused" in outcomes  # inputs are changed enough for that
+    assert all(parse(form, seed, tmp_path) == "read" for seed in pool)
+
+
+@pytest.mark.parametrize("form", sorted(MAKERS))
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.binary(max_size=300))
+@example(b"a\n1\r2\n")
+@example(b'a\n"\n')
+@example(b"\x93NUMPY\x01\x00\x10\x00{'descr': (1,\n  ")
+def test_any_bytes_are_read_or_refused(form: str, tmp_path: Path, data: bytes) -> None:
+    assert parse(form, data, tmp_path) in ("read", "refused")
