@@ -75,19 +75,22 @@ def pytest_collection_modifyitems(items):
 '''
 
 
-def runtime_library() -> str:
-    """The sanitizer's runtime, which must be loaded before Python allocates anything."""
+def preloaded() -> str:
+    """The sanitizer's runtime, which must be loaded before Python allocates anything, and that of C++
+    behind it: the sanitizer looks for it when Arrow throws its first exception."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
-    answer = subprocess.run(
-        [*compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    )
-    library = Path(answer.stdout.strip())
-    if not library.is_absolute():
+    found = []
+    for name in ("libasan.so", "libstdc++.so.6"):
+        answer = subprocess.run(
+            [*compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        )
+        found.append(Path(answer.stdout.strip()))
+    if not found[0].is_absolute():
         sys.exit(
             f"make asan needs the AddressSanitizer runtime of '{compiler[0]}', which was not "
             "found: install it (it comes with gcc on Debian and as libasan on Fedora)."
         )
-    return str(library.resolve())
+    return " ".join(str(library.resolve()) for library in found if library.is_absolute())
 
 
 def lay_out(tree: Path) -> None:
@@ -118,7 +121,7 @@ def main() -> int:
     chosen, further = parser.parse_known_args()
     environment = {
         **os.environ,
-        "LD_PRELOAD": runtime_library(),
+        "LD_PRELOAD": preloaded(),
         # Short stacks of allocations: numba and Python allocate all the time.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:malloc_context_size=6",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",

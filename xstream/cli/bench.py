@@ -153,6 +153,21 @@ def loading(
     )  # fmt: skip
 
 
+@app.command("io")
+def files(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 65_536,
+    megabytes: Megabytes = 256.0, trials: Trials = 9, clock: Clock = "wall", json: Json = False,
+) -> None:  # fmt: skip
+    """Measure reading WAV, Parquet, npy and CSV files, compared with their libraries."""
+    from xstream.bench.files import files as run
+
+    _measure(
+        run, "io", json,
+        scheduler=scheduler, memory=memory, window=window, megabytes=megabytes, trials=trials,
+        clock=clock,
+    )  # fmt: skip
+
+
 @app.command()
 def elementwise(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,

@@ -106,14 +106,16 @@ def _chunks(stream: Any, path: Path, size: int) -> Iterator[tuple[bytes, int]]:
     """Whole lines, and where they begin."""
     rest, offset = b"", 0
     while piece := stream.read(size):
-        text = rest + piece if rest else bytes(piece)
-        end = text.rfind(b"\n") + 1
+        end = piece.rfind(b"\n") + 1
         if end:
-            yield text[:end], offset
-            offset += end
-        elif len(text) > CHUNK_BYTES:
+            text = b"".join((rest, memoryview(piece)[:end]))
+            yield text, offset
+            offset += len(text)
+            rest = piece[end:]
+        else:
+            rest += piece
+        if len(rest) > CHUNK_BYTES:
             raise InputError(f"{path}: byte {offset}: a line is longer than {CHUNK_BYTES:,} bytes")
-        rest = text[end:]
     if rest:
         yield rest, offset
 
@@ -156,9 +158,9 @@ class _Parser:
         """The columns of the lines that begin at a byte; those before a bad line come first."""
         if not text.strip():
             return
-        columns = self._columns(text)
-        if columns is not None:
-            yield columns
+        blocks = self._parsed(text)
+        if blocks is not None:
+            yield from blocks
             return
         middle = text.find(b"\n", len(text) // 2, len(text) - 1) + 1
         middle = middle or text.rfind(b"\n", 0, len(text) // 2) + 1
@@ -170,21 +172,24 @@ class _Parser:
         if self.file.layout != "rows":  # later samples keep their places
             yield [_missing(dtype) for dtype in self.contents.dtypes]
 
-    def _columns(self, text: bytes) -> Block | None:
-        """None where a line is bad."""
+    def _parsed(self, text: bytes) -> list[Block] | None:
+        """Blocks of columns; None where a line is bad."""
         try:
             table = self.read(self.buffer(text), **self.options)
         except self.invalid:
             return None
-        columns = []
-        for name, dtype in zip(self.contents.names, self.contents.dtypes, strict=True):
-            column = table.column(name)
-            if column.null_count:
-                if dtype.kind != "f":
-                    return None
-                column = column.fill_null(np.nan)
-            columns.append(column.to_numpy())
-        return columns
+        blocks: list[Block] = []
+        for batch in table.to_batches():
+            columns = []
+            for name, dtype in zip(self.contents.names, self.contents.dtypes, strict=True):
+                column = batch.column(name)
+                if column.null_count:
+                    if dtype.kind != "f":
+                        return None
+                    column = column.fill_null(np.nan)
+                columns.append(column.to_numpy(zero_copy_only=False))
+            blocks.append(columns)
+        return blocks
 
     def _put_aside(self, text: bytes, offset: int) -> None:
         """A bad line: an error, or one more in quarantine."""

@@ -24,7 +24,7 @@ Block = Sequence[npt.NDArray[Any]]
 BlockReader = Callable[[int], Iterator[Block]]
 
 #: Blocks that are read ahead at most.
-READ_AHEAD_BLOCKS = 4
+READ_AHEAD_BLOCKS = 8
 _PATIENCE_NS = 100_000_000
 _LAYOUTS = {"fields": lib.XS_AS_FIELDS, "streams": lib.XS_AS_STREAMS, "rows": lib.XS_AS_ROWS}
 

@@ -29,7 +29,7 @@ GAPS = ("error", "join", "fill")
 NANS = ("keep", "error", "zero")
 #: About how much a reader hands over at a time: handing over costs little against it, and a few
 #: blocks stay in the caches.
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)

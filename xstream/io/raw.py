@@ -22,7 +22,7 @@ from xstream.sigseg._interop import holdable_dtype
 __all__ = ["FrameWriter", "RawFile", "frames_of", "mapped_blocks", "raw", "same_dtype"]
 
 #: Blocks that are only pointed at may be larger than those that are copied.
-MAPPED_BLOCK_BYTES = 4 << 20
+MAPPED_BLOCK_BYTES = 2 << 20
 #: Blocks of a mapped file that stay in memory behind the one that is read.
 _BEHIND = READ_AHEAD_BLOCKS + 2
 

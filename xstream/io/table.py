@@ -116,7 +116,7 @@ class TableFile(File):
     def batch_rows(self, contents: Contents) -> int:
         """Rows in a batch of a reader that can choose: whole windows."""
         row_bytes = sum(dtype.itemsize for dtype in contents.dtypes)
-        rows = max(4 * BLOCK_BYTES // row_bytes, 1)
+        rows = max(BLOCK_BYTES // row_bytes, 1)
         return max(rows // self.window, 1) * self.window if self.window <= 8 * rows else rows
 
     # -- writing -----------------------------------------------------------------------------
