@@ -76,8 +76,10 @@ def pytest_collection_modifyitems(items):
 
 
 def preloaded() -> str:
-    """The sanitizer's runtime, which must be loaded before Python allocates anything, and that of C++
-    behind it: the sanitizer looks for it when Arrow throws its first exception."""
+    """The sanitizer's runtime, which must be loaded before Python allocates anything.
+
+    That of C++ comes behind it: the sanitizer looks for it when Arrow throws its first exception.
+    """
     compiler = shlex.split(os.environ.get("CC", "cc"))
     found = []
     for name in ("libasan.so", "libstdc++.so.6"):
