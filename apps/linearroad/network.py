@@ -1,10 +1,10 @@
-"""The query: parts that answer for some expressways each, and accounts for groups of them.
+"""The query: parts that each answer for some expressways, and accounts for groups of parts.
 
-A *part* is worked on apart from all others: everything about the expressways of one file, or of a
-copy of it, but the balances. Vehicles may drive on several expressways of a *group*, so that a
-group's accounts get the charges and requests of all of its parts. Parts and accounts emit the same
-table of answers (`layout.ANSWERS`), one tuple a second; whoever writes or digests answers connects
-a sink to those tables.
+A *part* computes everything about the expressways of one file, or of a copy of it, except for the
+balances, independently of all other parts. Vehicles may use several expressways of a *group*, so
+the accounts of a group take the charges and requests of all its parts. Parts and accounts emit the
+same table of answers (`schema.ANSWERS`), one tuple per second. Writing and digesting are sinks that
+are connected to these tables.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from linearroad.tables.history import History
 
 __all__ = ["Network", "Part", "Stages"]
 
-#: Operators by the stage of the query that they belong to, as the streams that come from them.
+#: The streams that come from the operators of each stage of the query.
 Stages = dict[str, list[xs.Stream]]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is worked out for one copy of a file."""
+    """The streams of one copy of a file."""
 
-    #: As the expressway that it would be.
+    #: The number of its first expressway among all.
     number: int
     #: Notifications and alerts, and answers from history.
     tables: tuple[xs.Stream, xs.Stream]
     #: What the accounts need.
     money: xs.Stream
-    #: The reports, with those that are rejected.
+    #: The reports, including rejected ones.
     reports: xs.Stream
-    #: The kernels that keep something, by name.
+    #: The kernels with state, by name.
     kept: dict[str, xs.Stream]
 
 
 @dataclass(frozen=True)
 class Network:
-    """Declares the operators of a query, by the rules of one rule set."""
+    """Declares the operators of a query for one rule set."""
 
     query: xs.Query
     rules: Paper
@@ -57,7 +57,7 @@ class Network:
     def _at(self, stage: str, *streams: xs.Stream) -> xs.Stream:
         """Note that streams come from operators of a stage; returns the last one.
 
-        Where a rule set has no operator for something, it passes on what another stage has noted.
+        A rule set without an operator for a stage returns the stream of an earlier stage.
         """
         for stream in streams:
             if stream.node not in self._noted:
@@ -66,12 +66,12 @@ class Network:
         return streams[-1]
 
     def seconds(self, rows: xs.Stream, name: str = "") -> xs.Stream:
-        """Whole seconds of checked rows. `name` ends the names of the operators."""
+        """Complete seconds of checked rows. `name` is appended to the names of the operators."""
         self._at("reading", rows)
         return self._at("decode", rows.iterate(check, name=f"check{name}"))
 
     def copied(self, seconds: xs.Stream, copy: Copy, name: str = "") -> xs.Stream:
-        """The same seconds on expressways of their own; what is not shifted is shared."""
+        """The same seconds with other expressways and vehicles; all other columns are shared."""
         if copy == ORIGINAL:
             return seconds
         shifted = seconds.iterate(
@@ -82,7 +82,7 @@ class Network:
         return self._at("copies", shifted, both, both.select(*fields, name=f"seconds{name}"))
 
     def part(self, seconds: xs.Stream, history: History, number: int, name: str = "") -> Part:
-        """Everything about some expressways but the balances."""
+        """Everything about the expressways of a file, except for the balances."""
         rules = self.rules
         reports = self._at("vehicles", rules.reports(seconds, name))
         segments = self._at("statistics", rules.segments(reports, name))

@@ -1,13 +1,11 @@
-"""`xstream linearroad generate`: plan the tasks, hand them to Spark, put the manifest together."""
+"""`xstream linearroad generate`: plans the tasks, runs them on Spark and writes the manifest."""
 
 from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,9 +13,10 @@ from linearroad import spark as sparks
 from linearroad.failures import one_sentence
 from linearroad.files import remove_temporaries
 from linearroad.generation.layout import Layout
-from linearroad.generation.manifest import Entry, check_parameters, finished, read_json, write_json
+from linearroad.generation.manifest import Entry, check_parameters, finished, write_json
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.generation.progress import Show, Work, silent
+from linearroad.generation.runner import Runner, numbers_of, receipts
 from linearroad.generation.tasks import (
     NumberedExpressway,
     count_vehicles,
@@ -30,46 +29,6 @@ from xstream.console import Progress, check_output_directory, interrupted_with
 from xstream.errors import InputError
 
 __all__ = ["generate"]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-@dataclass
-class Run:
-    """What the steps of one run share."""
-
-    spark: Any
-    layout: Layout
-    parameters: TrafficParameters
-    progress: Show
-    partitions: int
-
-    def tasks(
-        self, work: Work, function: Callable[[Item], Result], items: Sequence[Item]
-    ) -> list[Result]:
-        """Run tasks with their progress shown."""
-        if not items:
-            return []
-        for numbers in work.sizes:
-            # Of a run that broke off, or of a file that somebody has removed since.
-            self.layout.receipt(work.kind, *numbers).unlink(missing_ok=True)
-            self.layout.progress(work.kind, *numbers).unlink(missing_ok=True)
-        with self.progress(work, self.layout):
-            return sparks.run_tasks(self.spark, function, items, self.partitions)
-
-
-def receipts(layout: Layout, kind: str, done: Sequence[Entry]) -> dict[tuple[int, ...], Entry]:
-    """Entries of finished tasks, from the manifest and from receipts of a run that broke off."""
-    known = {_numbers(entry): entry for entry in done}
-    for path in sorted(layout.work.glob(f"{kind}-*.json")):
-        entry = read_json(path)
-        known[_numbers(entry)] = entry
-    return known
-
-
-def _numbers(entry: Entry) -> tuple[int, ...]:
-    return tuple(entry[name] for name in ("xway", "day") if name in entry)
 
 
 def generate(
@@ -114,7 +73,7 @@ def _generate(
     write_json(layout.manifest, manifest)
     warm_up()
     with sparks.session(master) as spark:
-        run = Run(spark, layout, parameters, progress, partitions)
+        run = Runner(spark, layout, parameters, progress, partitions)
         make_traffic(run, manifest)
         if history:
             from linearroad.history.tasks import make_history
@@ -130,7 +89,7 @@ def _merge(layout: Layout, parameters: TrafficParameters, shown: bool) -> None:
         merge_traffic(layout, parameters.expressways, told)
 
 
-def make_traffic(run: Run, manifest: Entry) -> None:
+def make_traffic(run: Runner, manifest: Entry) -> None:
     """Simulate and write the expressways that are missing; fill in the manifest."""
     layout, parameters = run.layout, run.parameters
     root, everyone = layout.root, range(parameters.expressways)
@@ -149,7 +108,7 @@ def make_traffic(run: Run, manifest: Entry) -> None:
     before = length * (len(everyone) - len(to_simulate))
     work = Work("simulating", "stream second", "simulated", sizes, before)
     done = run.tasks(work, functools.partial(simulate_expressway, root, parameters), to_simulate)
-    simulated |= {_numbers(entry): entry for entry in done}
+    simulated |= {numbers_of(entry): entry for entry in done}
     manifest["simulated"] = [simulated[(x,)] for x in everyone]
 
     if lacking or "vehicles" not in manifest:
@@ -160,7 +119,7 @@ def make_traffic(run: Run, manifest: Entry) -> None:
             Work("writing", "row", "traffic", sizes, before),
             functools.partial(write_traffic, root, parameters), [places[x] for x in lacking],
         )  # fmt: skip
-        written |= {_numbers(entry): entry for entry in done}
+        written |= {numbers_of(entry): entry for entry in done}
     manifest["traffic"] = [written[(x,)] for x in everyone]
     manifest["totals"] = {
         "rows": sum(entry["rows"] for entry in manifest["traffic"]),
@@ -178,7 +137,7 @@ def _rows(simulated: Entry) -> int:
 
 
 def number_expressways(
-    run: Run, simulated: Sequence[Entry]
+    run: Runner, simulated: Sequence[Entry]
 ) -> tuple[list[NumberedExpressway], int]:
     """Where the VIDs and QIDs of each expressway begin, dense over all; and how many VIDs."""
     root, parameters = run.layout.root, run.parameters

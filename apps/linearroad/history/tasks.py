@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +13,12 @@ from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, file_entry, finished, write_json, write_receipt
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.generation.progress import Work
+from linearroad.generation.runner import Runner, receipts
 from linearroad.history import _kernels as k
 from linearroad.history.shape import day_of_week, levels, load_profile
 from linearroad.traffic._kernels_cars import mix, unit
 from linearroad.traffic.demand import exit_shares
 from linearroad.traffic.simulation import expressway_key
-
-if TYPE_CHECKING:
-    from linearroad.generation.job import Run
 
 __all__ = ["SEGMENT_COLUMNS", "TOLL_COLUMNS", "make_history", "write_day"]
 
@@ -86,9 +83,8 @@ def _write_flat(
     return file_entry(root, path)
 
 
-def make_history(run: Run, manifest: Entry) -> None:
+def make_history(run: Runner, manifest: Entry) -> None:
     """Write the days that are missing, then the stores that are missing; fill in the manifest."""
-    from linearroad.generation.job import receipts
     from linearroad.history.aggregation import build_stores
 
     layout, parameters = run.layout, run.parameters

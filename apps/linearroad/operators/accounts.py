@@ -17,8 +17,8 @@ __all__ = ["BALANCES", "accounts"]
 #: Answers, and the part that each request came from.
 BALANCES = ANSWERS | {"asker": column("int32")}
 
-#: The second whose parts are being gathered, how many have come, and how many balances are asked
-#: for; -1: no second.
+#: Words of `progress`: the second that is being collected (-1: none), how many of its parts have
+#: come, and how many balances were requested.
 _SECOND, _CAME, _ASKED = range(3)
 
 
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 @numba.njit
 def put_requests(asked, progress, request, part):
-    """Add the balance requests among others; what waits as it is now."""
+    """Add the balance requests of a part; returns all that wait, which may have moved."""
     n = progress[_ASKED]
     for i in range(len(request)):
         if request[i].type == ASKS_BALANCE:
@@ -47,7 +47,7 @@ def put_requests(asked, progress, request, part):
 
 @numba.njit
 def answer(out, asked, progress, entries, balances):
-    """Every part's charges of the second are in: its requests can be answered."""
+    """Answer the requests of a second; the charges of all parts have been applied."""
     n = progress[_ASKED]
     kind, value = np.full(n, BALANCE, np.int8), np.zeros(n, np.int32)
     amount = np.empty(n, np.int64)
@@ -72,9 +72,9 @@ def answer(out, asked, progress, entries, balances):
 def accounts(part, time, request, charge_vid, charge, parts, state, out):
     """The accounts of vehicles that may be in any of several parts, which come merged by time.
 
-    All charges of a second count before its requests are answered: when every one of `parts` has
-    come, or else when a later second begins. Only vehicles that were ever charged have an account;
-    everybody else's balance is 0.
+    All charges of a second are applied before its requests are answered: when all `parts` have
+    come, or when a later second begins. Only vehicles that were charged have an account; the
+    balance of all others is 0.
     """
     progress = state.progress
     asked = Asked(state.ask_vid, state.ask_qid, state.ask_part)

@@ -13,9 +13,9 @@ from linearroad.schema import column
 
 __all__ = ["BATCH", "TABLE", "batch"]
 
-#: What all answers have in common, one second a tuple.
+#: The fields of a table of answers that are written, one tuple per second.
 TABLE = ("time", "kind", "who", "value", "amount")
-#: Rows of whole seconds, up to `upto`, ordered by time.
+#: Rows of complete seconds up to second `upto`, in order of time.
 BATCH = {
     "upto": int,
     "kind": column("int8"),
@@ -25,12 +25,12 @@ BATCH = {
     "amount": column("int64"),
 }
 
-#: Rows that wait, the second that is being gathered, and how many of its tables have come.
+#: Words of `progress`: rows that wait, the second that is being collected, and its tables so far.
 _ROWS, _SECOND, _CAME = range(3)
 
 
 class Rows(NamedTuple):
-    """Answers that wait, by column."""
+    """Answers that wait to be emitted, by column."""
 
     kind: Any
     time: Any
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
 @numba.njit
 def emit_rows(out, rows, progress):
-    """Send what waits."""
+    """Emit all rows that wait."""
     n = progress[_ROWS]
     out.emit_at(
         0, progress[_SECOND], rows.kind[:n], rows.time[:n], rows.who[:n], rows.value[:n],
@@ -63,10 +63,10 @@ def emit_rows(out, rows, progress):
     at_end=True,
 )
 def batch(time, kind, who, value, amount, tables, at_least, state, out):
-    """Rows of whole seconds, as soon as there are `at_least` of them.
+    """Emits rows of complete seconds as soon as there are `at_least` of them.
 
-    `tables` tuples make a second; they come merged by time, so that it is whole in any case when a
-    later one begins.
+    A second consists of `tables` tuples. They come in order of time, so that a second is also
+    complete when a later one begins.
     """
     progress = state.progress
     rows = Rows(state.kind, state.time, state.who, state.value, state.amount)

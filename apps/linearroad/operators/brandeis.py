@@ -1,7 +1,7 @@
-"""What only rule set `brandeis` needs: first visits trigger, and the next notification charges.
+"""Operators of rule set `brandeis` only: first visits trigger, and the next notification charges.
 
-The validator of 2004 knows no trips. A vehicle is notified once for each segment in the whole run,
-and what it was quoted is charged when it is notified again.
+The validator of 2004 has no trips. A vehicle is notified once for each segment in the whole run,
+and the toll that it was quoted is charged at its next notification.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def visits(time, last, report, kept, state, out):
     },
 )
 def later_charges(part, time, request, kind, who, amount, state, out):
-    """Charges what was quoted before, at the vehicle's next notification.
+    """Charges the toll that a vehicle was quoted before at its next notification.
 
-    Notifications of one second come at once: none of them is charged for another.
+    Notifications of the same second count as one.
     """
     count, quotes = state.count, with_room(state.quote, state.count[0] + len(who))
     charge_vid, charge = np.empty(len(who), np.int32), np.empty(len(who), np.int64)

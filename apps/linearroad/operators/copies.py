@@ -27,12 +27,12 @@ def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
     for i in range(len(requests)):
         requests[i].vid += vid_by
         requests[i].qid += qid_by
-        if requests[i].type != ASKS_BALANCE:  # a balance is of all expressways
+        if requests[i].type != ASKS_BALANCE:  # a balance covers all expressways
             requests[i].xway += xway_by
     out.emit_at(0, vids, xways, requests)
 
 
-# -- the state of an original, as a copy's would be --------------------------------------------
+# -- the state of a copy, made from that of its original --------------------------------------
 
 
 @xs.compiled
@@ -97,7 +97,7 @@ def move_accounts(old_entries, old_balances, vid_by, entries, balances):
 
 def shifted_accounts(state, vid_by, xway_by):
     """The ledger of vehicles with other numbers, whose pages begin elsewhere."""
-    most = 2 * int(state["pages"][0]) + 1  # a page may fall on two
+    most = 2 * int(state["pages"][0]) + 1  # a page of the original may overlap two
     entry = np.full(3 * most // 2 + 1, LEDGER["entry"][0])
     balance = np.zeros(most * PAGE, np.int64)
     pages = move_accounts(state["entry"], state["balance"], vid_by, entry, balance)

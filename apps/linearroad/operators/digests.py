@@ -1,9 +1,9 @@
-"""Digests: what was answered, in any order, as a few numbers that copies can be compared by.
+"""Digests of answers, which do not depend on their order, and by which copies are compared.
 
-An answer is weighed by a hash of everything but who it is for, and the digest of a minute's answers
-of a kind is their number and the sums of weight, weight * who and weight * who^2, modulo 2^64.
-Copies of traffic have shifted VIDs and QIDs, and these sums say what they would be without that
-(`linearroad.output.digests`), so the engine need not know whose copy it works on.
+The weight of an answer is a hash of everything except for its VID or QID (`who`). The digest of the
+answers of one kind in one minute is their number and the sums of weight, weight * who and weight *
+who^2, modulo 2^64. Copies have shifted VIDs and QIDs, and `linearroad.output.digests` computes from
+these sums what they would be without the shift.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from linearroad.schema import BALANCE, KINDS, TRAVEL_TIME, column
 __all__ = ["DIGEST_WIDTH", "TOLD", "add", "digest_answers", "digest_balances", "tell", "weight"]
 
 COUNT, WEIGHT, FIRST, SECOND = range(4)
-DIGEST_WIDTH = 4  # numbers a kind of answers
+DIGEST_WIDTH = 4  # numbers per kind of answers
 MOST_SECONDS = 7 * 24 * 3600
 
-#: How many answers of each kind there are to a second, and whether more seconds have been read.
+#: The number of answers of each kind to a second, and whether no later second has been read.
 TOLD = {"time": int, "last": bool, "count": column("int64")}
 
 
 @numba.njit(inline="always")
 def weight(kind, time, value, amount):
-    """A hash of what an answer says."""
+    """A hash of the contents of an answer."""
     h = np.int64(kind) + (np.int64(time) << 3)
     h = (h ^ (h >> 31)) * np.int64(0x7FB5D329728EA185)
     h = (h ^ (h >> 27) ^ np.int64(value)) * np.int64(-0x7E25210B43D22BB3)
@@ -46,7 +46,7 @@ def add(sums, at, kind, time, who, value, amount):
 
 @numba.njit
 def minute_of(sums, time, width):
-    """Where a minute's digests begin, `width` numbers, and the sums with room for them."""
+    """The index of the `width` numbers of a minute's digests, and the sums with room for them."""
     if time >= MOST_SECONDS:
         raise ValueError("digests cover one week of stream time, and a row comes later")
     at = time // 60 * width
@@ -58,7 +58,7 @@ def minute_of(sums, time, width):
     out=TOLD,
 )
 def digest_answers(time, last, kind, who, value, amount, state, out):
-    """Digests of answers, by minute and kind, in the state; how many there are."""
+    """Keeps digests of answers by minute and kind in the state; emits the number of answers."""
     begin, sums = minute_of(state.sums, time, KINDS * DIGEST_WIDTH)
     count = np.zeros(KINDS, np.int64)
     for i in range(len(kind)):
@@ -71,7 +71,7 @@ def digest_answers(time, last, kind, who, value, amount, state, out):
 
 @xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=TOLD)
 def digest_balances(time, last, who, amount, asker, parts, state, out):
-    """Digests of balances, by minute and by the part of the query that asked, in the state."""
+    """Keeps digests of balances by minute and by the part that the request came from."""
     begin, sums = minute_of(state.sums, time, parts * DIGEST_WIDTH)
     for i in range(len(who)):
         add(sums, begin + asker[i] * DIGEST_WIDTH, BALANCE, time, who[i], 0, amount[i])
@@ -85,7 +85,7 @@ def digest_balances(time, last, who, amount, asker, parts, state, out):
     out={"time": int, "count": column("int64")},
 )
 def tell(time, last, count, tables, state, out):
-    """How many answers all `tables` have, when each has worked off the rows that were read."""
+    """Emits the number of answers when all `tables` have processed the rows that were read."""
     told = state.told
     for k in range(KINDS):
         told[k] += count[k]

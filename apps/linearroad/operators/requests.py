@@ -1,7 +1,7 @@
 """Requests about history: daily expenditure and travel time.
 
-History lies in arrays by expressway, memory-mapped or built from flat files; kernels get tables of
-their addresses, so that any number of expressways is one argument each.
+The history of each expressway is in arrays, memory-mapped or built from flat files. Kernels take
+tables of the addresses of these arrays, one row per expressway.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ TOLL_DAYS = 69
 SUMS = (7, 2, 1440, 100, 3)
 SUMS_LENGTH = 7 * 2 * 1440 * 100 * 3
 
-#: Where the tolls of an expressway lie: its VIDs, ascending, their number, and their tolls by day;
-#: `vid_by` is taken off a VID before it is looked for.
+#: The tolls of an expressway: addresses of its VIDs, which ascend, and of their tolls by day;
+#: `vids` is their number, and `vid_by` is subtracted from a VID before the search.
 TOLL_TABLE = np.dtype(
     [("xway", "i8"), ("vids_at", "i8"), ("vids", "i8"), ("tolls_at", "i8"), ("vid_by", "i8")]
 )
-#: Where the sums of an expressway's segments lie.
+#: The address of the sums of an expressway's segments.
 SUM_TABLE = np.dtype([("xway", "i8"), ("sums_at", "i8")])
 
 
 @numba.njit
 def place_of_xway(tables, xway):
-    """The place of an expressway among ascending ones, or -1."""
+    """The index of an expressway in a table in ascending order, or -1."""
     low, high = 0, len(tables)
     while low < high:
         middle = (low + high) >> 1
@@ -49,7 +49,7 @@ def place_of_xway(tables, xway):
 
 @numba.njit
 def spent_on(tolls, request):
-    """TollHistory's Tolls of (VID, Day, XWay), 0 where there is no row."""
+    """Tolls of (VID, Day, XWay) in TollHistory, or 0 if there is no row."""
     x = place_of_xway(tolls, request.xway)
     if x < 0 or tolls[x].vids == 0:
         return np.int64(0)
@@ -64,10 +64,10 @@ def spent_on(tolls, request):
 
 @numba.njit
 def travel_together(journeys, places, answers, sums, value, amount):
-    """Journeys through the history, side by side: while one waits for memory, others go on.
+    """Compute several journeys at the same time: while one waits for memory, others go on.
 
-    `places` say which expressway's sums each goes by, and `answers` which row of `value` (seconds)
-    and `amount` (toll) it is answered in.
+    `places` are the rows of `sums` that the journeys use, and `answers` the rows of `value`
+    (seconds) and `amount` (toll) that are filled in.
     """
     many = len(journeys)
     taken, segment = np.zeros(many), np.empty(many, np.int64)
@@ -97,10 +97,10 @@ def travel_together(journeys, places, answers, sums, value, amount):
 
 @xs.kernel(out=ANSWERS)
 def answer_requests(time, last, request, tolls, sums, knows_segments, out):
-    """Daily expenditures from `tolls`, travel times from `sums`; each row its expressway's table.
+    """Answers daily expenditures from `tolls` and travel times from `sums`, one row per expressway.
 
-    A travel time is -1, -1 where no SegmentHistory is loaded (`knows_segments` 0). An expressway
-    that the history does not know has no day at all: speed 1, toll 0.
+    Without SegmentHistory (`knows_segments` 0), travel time and toll are -1. An expressway that is
+    not in the history has no days: speed 1, toll 0.
     """
     most, asked, journeys = len(request), 0, 0
     kind, who = np.empty(most, np.int8), np.empty(most, np.int32)

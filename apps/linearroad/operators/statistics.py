@@ -12,15 +12,15 @@ from linearroad.schema import NO_MINUTE, SEGMENT, column
 
 __all__ = ["statistics"]
 
-MINUTES = 5  # that a LAV looks back
-#: A mean that is an integer must not be missed by rounding
+MINUTES = 5  # that a LAV covers
+#: Rounding down must not turn a mean that is an integer into the integer below
 #: (docs/linear-road-rules.md, section 2.1, R11).
 ROUNDING = 1e-9
 
 
 @numba.njit
 def widened(table, rows, size, new):
-    """A table of `rows` rows, each of them wider; new entries are zero."""
+    """A table of `rows` rows with `new` columns instead of `size`; new entries are zero."""
     old = table.copy()
     table = xs.grow(table, rows * new)
     table[:] = 0
@@ -31,9 +31,9 @@ def widened(table, rows, size, new):
 
 @numba.njit
 def close_minutes(total, weight_now, history, weight, size, running, minute):
-    """Move the running minute into the history, and clear those that nobody reported in.
+    """Move the current minute into the history, and clear minutes without reports.
 
-    After a gap of more than five minutes the running minute itself is out of reach again.
+    After a gap of more than five minutes, the current minute itself is no longer in the history.
     """
     for passed in range(running, min(minute, running + MINUTES + 1)):
         row = passed % MINUTES
@@ -70,11 +70,11 @@ def latest_average(history, weight, size, key, by_report, none, half):
     out={"segment": column(SEGMENT)},
 )
 def statistics(time, report, by_report, none, half, state, out):
-    """Averages and vehicles of each segment and minute; the table when the minute turns.
+    """Averages and vehicles of each segment and minute; emits them when a minute begins.
 
-    It comes with the first second of a minute and holds for all of it; in other seconds it is
-    empty. `by_report`, `none` and `half` are what rule sets differ in: one mean over all reports,
-    the LAV of a segment without any, and what is added before rounding down.
+    The table comes with the first second of a minute and is valid for all of it; in other seconds
+    it is empty. Rule sets differ in `by_report` (one mean over all reports), `none` (the LAV of a
+    segment without reports) and `half` (added before rounding down).
     """
     total, amount, vehicles = state.total, state.amount, state.vehicles
     history, weight = state.history, state.weight

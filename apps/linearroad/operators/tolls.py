@@ -23,19 +23,19 @@ from linearroad.schema import (
 
 __all__ = ["tolls"]
 
-REACH = 5  # segments, the vehicle's own included, in which an accident matters
+REACH = 5  # segments in which an accident matters, including the vehicle's own
 FREE_SPEED, FREE_CARS = 40, 50
 
 
 @numba.njit(inline="always")
 def toll_for(above):
-    """The toll where so many more cars were than drive for free."""
+    """The toll, by how many cars more than FREE_CARS there were."""
     return 2 * np.int64(above) * np.int64(above)
 
 
 @numba.njit
 def remember(last, before, key, minute):
-    """Note an accident minute; only the latest two can still matter."""
+    """Note an accident minute; only the latest two are needed."""
     if minute > last[key]:
         before[key] = last[key]
         last[key] = minute
@@ -59,7 +59,7 @@ def accident_ahead(last, before, key, minute):
 
 @numba.njit
 def look_ahead(lavs, counts, last, before, minute, alerts, above):
-    """What holds in every segment: the accident to be told of, and how many cars tolls are for."""
+    """Update the alert of every segment, and the number of cars that its toll is computed from."""
     for key in range(len(lavs)):
         alerts[key] = accident_ahead(last, before, key, minute - 1)
         tolled = alerts[key] < 0 and lavs[key] < FREE_SPEED and counts[key] > FREE_CARS
@@ -67,8 +67,8 @@ def look_ahead(lavs, counts, last, before, minute, alerts, above):
 
 
 class Known(NamedTuple):
-    """What holds in every segment: its statistics, the alert and how many cars its toll is for, and
-    the latest two minutes with an accident."""
+    """What is known of every segment: its statistics, its alert, the number of cars that its toll
+    is computed from, and the latest two minutes with an accident."""
 
     lav: Any
     cars: Any
@@ -80,7 +80,7 @@ class Known(NamedTuple):
 
 @numba.njit
 def with_segments(known, needed, no_lav):
-    """Room for `needed` segments, in whole roads; and whether there was none."""
+    """Tables with room for `needed` segments, in whole directions; and whether they have grown."""
     size = len(known.lav)
     needed = (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS
     if needed <= size:
@@ -97,7 +97,7 @@ def with_segments(known, needed, no_lav):
 
 @numba.njit
 def updated(known, minutes, time, segment, mark, no_lav, is_new):
-    """Take in a second's statistics and accidents."""
+    """Apply the statistics and accidents of a second."""
     minute, n = time // 60, len(segment)
     for k in range(n):
         known.lav[k], known.cars[k] = segment[k].lav, segment[k].cars
@@ -116,7 +116,7 @@ def updated(known, minutes, time, segment, mark, no_lav, is_new):
 
 @numba.njit
 def most_segments(report, mark, least):
-    """How many segments are needed for all that are named."""
+    """How many segments reports and marks refer to, at least `least`."""
     needed = np.int64(least)
     for i in range(len(report)):
         needed = max(needed, report[i].key + 1)
@@ -139,10 +139,11 @@ def most_segments(report, mark, least):
     out=ANSWERS | {"charge_vid": column("int32"), "charge": column("int64")},
 )
 def tolls(time, last, report, kept, segment, mark, no_lav, state, out):
-    """At every trigger one notification; alerts near accidents; charges for segments left behind.
+    """One notification per trigger, alerts near accidents, and charges for segments that were left.
 
-    `quoted` holds, for every trip, the toll of the segment that it is in (as the cars that it is
-    for), at the place of its last report, or (where `kept` says BY_TRIP) at its number.
+    `quoted` holds the toll that every trip was quoted for its segment, as the number of cars that
+    it is computed from, at the index of its last report or (if `kept` is BY_TRIP) at the number of
+    the trip.
     """
     n, kept_at = len(report), kept[0]
     known = Known(state.lav, state.cars, state.alert, state.above, state.last, state.before)

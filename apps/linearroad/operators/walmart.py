@@ -1,8 +1,8 @@
-"""What only rule set `walmart` needs: its trips, its stops and its accidents that never end.
+"""Operators of rule set `walmart` only: its trips, its stops, and accidents that never end.
 
 The validator of 2016 keeps a record of every (VID, XWay, Dir). A trip ends with lane 4 and begins
-on lane 0; stopped cars are those with four equal reports, however far apart; and only the first
-accident of a segment exists.
+on lane 0. Cars with four equal reports are stopped, no matter how far apart the reports are. Only
+the first accident of a segment counts.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def slots_of(xway, xways, number):
 
 @numba.njit
 def moved_on(record, time, where, road, stops):
-    """Take a report into its vehicle's record: what it does, as flags."""
+    """Update the record of a vehicle; returns what the report does, as bits."""
     lane, seg, pos = lane_of(where), seg_of(where), pos_of(where)
     vid, is_new = np.int32(record.key & 0xFFFFFFFF), record.minute == NO_MINUTE
     before = place_of(road * SEGMENTS, record.lane, record.pos)
@@ -107,7 +107,7 @@ def moved_on(record, time, where, road, stops):
 
 @numba.njit
 def record_of(records, number, vehicle):
-    """The index of a vehicle's record, which may be made now; there is room for it."""
+    """The index of a vehicle's record, which is created if it is new; there is room for it."""
     at = entry_of(records, vehicle)
     record = records[at]
     if record.key == EMPTY:
@@ -136,7 +136,7 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
     for i in range(n):
         lane, seg = lane_of(where[i]), np.int64(seg_of(where[i]))
         road = slots[i] * 2 + dir_of(where[i])
-        # Two reports in one second: also when they are from the two directions.
+        # Two reports in one second are also rejected if they are from the two directions.
         opposite = records[entry_of(records, ((road ^ 1) << 32) + vid[i])]
         mine = records[entry_of(records, (road << 32) + vid[i])]
         if (mine.key != EMPTY and mine.seen == time) or (
@@ -149,7 +149,7 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
         speeds[i - refused] = spd[i]
         record.seen = time
         if record.minute != NO_MINUTE and record.lane == 4 and lane != 0:
-            continue  # off the road: ignored altogether
+            continue  # off the road: such reports are ignored
         flag = moved_on(record, time, where[i], road, stops)
         meaning = meant[kept]
         meaning.vid, meaning.key, meaning.link = vid[i], road * SEGMENTS + seg, record.trip
@@ -203,7 +203,7 @@ def stood_with_room(stood, entries):
 
 @numba.njit
 def set_state(stood, number, stop, time):
-    """Note what a vehicle does at a place; an abandoned one stays as it is."""
+    """Note what a vehicle does at a place; one that is ABANDONED does not change."""
     size = len(stood)
     at = home(stop.place, size)
     while stood[at].key != EMPTY:
@@ -223,7 +223,7 @@ def set_state(stood, number, stop, time):
 
 @numba.njit
 def first_accident(accidents, count, key, place, time):
-    """Whether an accident that starts now is a first one of its segment, and not known yet."""
+    """Whether an accident that starts now is the first of its segment and is not listed yet."""
     for a in range(count):
         if accidents[a].key == key and (accidents[a].since < time or accidents[a].place == place):
             return False
@@ -239,7 +239,7 @@ def first_accident(accidents, count, key, place, time):
     out={"mark": column(MARK)},
 )
 def accidents_walmart(time, stop, state, out):
-    """Marks the minutes of first accidents, once each minute is over and nobody has moved in it."""
+    """Marks the minutes of first accidents when a minute is over and no vehicle has moved."""
     number, accidents = state.number, state.accident
     marks, count, minute = np.empty(4, MARK), 0, time // 60
     for a in range(number[ACCIDENTS]):
@@ -250,7 +250,7 @@ def accidents_walmart(time, stop, state, out):
                 count += 1
             accident.marked = max(accident.marked, minute - 1)
     stood = stood_with_room(state.stood, number[ENTRIES] + len(stop))
-    for i in range(len(stop)):  # who moves away in this second does not meet who stops in it
+    for i in range(len(stop)):  # vehicles that move away in this second come first
         if stop[i].until != STANDS:
             set_state(stood, number, stop[i], time)
     for i in range(len(stop)):

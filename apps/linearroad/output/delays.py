@@ -1,4 +1,4 @@
-"""How long answers took, in stream time: counted by the millisecond, never kept one by one."""
+"""Delays of answers in stream time, as histograms in milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LIMITS_S", "TYPES", "Delays", "Late"]
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 LIMITS_S = (5, 5, 5, 10, 30)
 
-_LONGEST_MS = 60_000  # that is counted by the millisecond; what takes longer is late in any case
+_LONGEST_MS = 60_000  # of the histogram; anything longer is late in any case
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 
 
@@ -27,7 +27,7 @@ class Late:
     delay_s: float
 
     def sentence(self) -> str:
-        """In words; delays are counted by the millisecond, so three digits show what is late."""
+        """A sentence; delays are in milliseconds, so three digits show what is late."""
         return (
             f"second {self.second:,}: {TYPES[self.kind]} took {self.delay_s:.3f} stream seconds, "
             f"and {LIMITS_S[self.kind]} are allowed"
@@ -47,7 +47,7 @@ class Delays:
         self.worst: tuple[int, float] = (-1, 0.0)
 
     def note(self, kind: int, seconds: NDArray[np.int64], delays_ms: NDArray[np.int64]) -> None:
-        """Some answers of a kind: the seconds of their rows, and how long each took."""
+        """Count answers of a kind: the seconds of their rows, and their delays."""
         if not len(delays_ms):
             return
         with self._lock:
@@ -60,7 +60,7 @@ class Delays:
             self._note_extremes(kind, int(seconds[first]), int(delays_ms[first]))
 
     def note_many(self, kind: int, second: int, delay_ms: int, count: int) -> None:
-        """Answers of a kind and second that took equally long."""
+        """Count answers of a kind and second with equal delays."""
         if count:
             with self._lock:
                 self._counts[kind, min(max(delay_ms, 0), _LONGEST_MS)] += count
@@ -76,8 +76,8 @@ class Delays:
                 self.first_late = Late(second, kind, delay_ms / 1000)
 
     def by_type(self) -> dict[str, dict[str, float]]:
-        """Of each type that came: percentiles, the worst, the limit, how many were later than that,
-        and how many within a second."""
+        """By type of answer: percentiles, the worst delay, the limit, the number of late answers,
+        and the share within one second."""
         found = {}
         for kind, name in enumerate(TYPES):
             upto = np.cumsum(self._counts[kind])

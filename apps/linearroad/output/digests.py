@@ -1,4 +1,4 @@
-"""Digests of copies as those of their originals would be, compared, and what differs located."""
+"""Compares the digests of copies with those of their originals and locates differences."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def unshifted(sums: NDArray[np.int64], vid_by: int, qid_by: int) -> Digests:
 
 @dataclass(frozen=True)
 class Difference:
-    """Answers of one kind that an expressway gave in a minute, and its original did not."""
+    """Answers of one kind in one minute that differ between a copy and its original."""
 
     expressway: int
     minute: int
     kind: int
     given: int
     expected: int
-    #: Who the one answer is for that differs, numbered as on the original; None: there are several.
+    #: VID or QID, as on the original, of the only answer that differs; None if there are several.
     who: int | None
 
     def sentence(self) -> str:
@@ -68,10 +68,10 @@ class Difference:
 def differences(
     found: Digests, reference: Digests, first_minute: int = 0, most: int = 20
 ) -> tuple[int, list[Difference]]:
-    """How many digests are not those of the originals, and the first of them, located.
+    """The number of digests that differ from the originals, and the first differences.
 
-    `reference` has one expressway for each original; `found` has them over and over. Both begin
-    with the same minute.
+    `reference` has one expressway per original, and `found` has them repeatedly. Both begin with
+    the same minute.
     """
     base = len(reference)
     if found.shape[1:] != reference.shape[1:] or len(found) % base:
@@ -97,7 +97,7 @@ def _difference(
 
 
 def _only_one(weight: int, first: int, second: int) -> int | None:
-    """Who, if `first` is weight * who and `second` weight * who^2: then one answer differs."""
+    """`who`, if `first` is weight * who and `second` is weight * who^2: then one answer differs."""
     if not weight:
         return None
     twos = (weight & -weight).bit_length() - 1
@@ -110,7 +110,7 @@ def _only_one(weight: int, first: int, second: int) -> int | None:
 
 
 def write_digests(path: Path, digests: Digests) -> None:
-    """As Parquet, a row for each expressway, minute and kind that has answers."""
+    """Write digests as Parquet: a row for each expressway, minute and kind with answers."""
     place = np.argwhere(digests[..., 0] > 0)
     rows = digests[tuple(place.T)]
     columns = {
@@ -124,7 +124,7 @@ def write_digests(path: Path, digests: Digests) -> None:
 
 
 def read_digests(path: Path, expressways: int, minutes: int) -> Digests:
-    """What `write_digests` wrote, as an array of this size."""
+    """Read digests that `write_digests` wrote, as an array of this size."""
     digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
     try:
         table = pq.read_table(path, page_checksum_verification=True)

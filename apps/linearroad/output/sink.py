@@ -1,4 +1,4 @@
-"""From the query's answers to a file, and what a run has to say of them."""
+"""Passes the answers of the query to a writer, and collects the figures of the run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from xstream.io.schedule import Schedule
 
 __all__ = ["AnswerSink", "RunResult"]
 
-BATCH = 1 << 17  # answers that are written at once, at full speed
+BATCH = 1 << 17  # answers per write at full speed
 
 
 @dataclass
 class RunResult:
-    """What `summary.json` says."""
+    """The figures of a run, for `summary.json`."""
 
     rows: int = 0
     reports: int = 0
@@ -35,27 +35,27 @@ class RunResult:
     stream_seconds: int = 0
     interrupted: bool = False
     interrupted_by_user: bool = False
-    #: What is worth a look before the answers are trusted, in words.
+    #: Sentences about the input that cast doubt on the answers.
     warnings: list[str] = field(default_factory=list)
     response_s: dict[str, dict[str, float]] = field(default_factory=dict)
-    #: By expressway, minute and kind of answer, as the original's would be; None: not asked for.
+    #: By expressway, minute and kind of answer, without the shift of copies; None if not digested.
     digests: Digests | None = None
-    #: How many digests of copies are not those of their originals, and the first in words.
+    #: The number of digests of copies that differ from their originals, and the first differences.
     copies_differ: int = 0
     first_differences: list[str] = field(default_factory=list)
-    #: Nanoseconds of a core that a report takes, by stage.
+    #: Nanoseconds of CPU time per report, by stage.
     stage_ns: dict[str, float] = field(default_factory=dict)
-    #: The first second whose answers were late, in words.
+    #: A sentence about the first second whose answers were late.
     first_late: str | None = None
-    #: Which answers took longest, and what went on meanwhile, in words.
+    #: A sentence about the answers that took longest, and what happened meanwhile.
     longest: str | None = None
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
-    #: How long until the next rows come, while it runs.
+    #: Seconds until the next rows are due, while it runs.
     idle_s: float = 0.0
 
     def interruption(self) -> str:
-        """What has been kept of a run that was interrupted, in words."""
+        """What is left of a run that was interrupted, as a sentence."""
         if self.digests is not None:
             return (
                 f"the run had reached about stream second {self.stream_seconds:,}, and the digests "
@@ -67,12 +67,12 @@ class RunResult:
 
     @property
     def reports_per_second(self) -> float:
-        """Position reports by wall-clock second."""
+        """Position reports per wall-clock second."""
         return self.reports / self.wall_seconds if self.wall_seconds else 0.0
 
 
 class AnswerSink:
-    """Takes the answers to the writer and keeps the figures of the run."""
+    """Passes answers to the writer and updates the figures of the run."""
 
     def __init__(self, writer: AnswerWriter, schedule: Schedule) -> None:
         self.writer, self.schedule = writer, schedule
@@ -82,11 +82,11 @@ class AnswerSink:
 
     @property
     def at_least(self) -> int:
-        """Rows that are written at once: a second's when it is paced, many seconds' otherwise."""
+        """Rows to collect before they are written: those of one second if paced, else many."""
         return 1 if self.schedule.is_paced else BATCH
 
     def take(self, upto: int, *columns: xs.SigSeg) -> None:
-        """A batch of answers: all there are up to a second, behind the last batch."""
+        """Take a batch: all answers up to a second that were not in the last batch."""
         kind, times, who, value, amount = (np.asarray(column) for column in columns)
         emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
         if not self.schedule.is_paced:
@@ -105,7 +105,7 @@ class AnswerSink:
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
     def take_told(self, second: int, told: NDArray[np.int64]) -> None:
-        """So many answers of each kind up to a second, which are not kept; from any thread."""
+        """Count answers of each kind up to a second, which are not kept; thread-safe."""
         delay_ms = self.schedule.emit_ms(second) - 1000 * second
         with self._telling:
             self.result.stream_seconds = max(self.result.stream_seconds, second)
@@ -116,6 +116,6 @@ class AnswerSink:
                 self.delays.note_many(kind, second, delay_ms, count)
 
     def close(self) -> None:
-        """Everything on disk, and the figures complete."""
+        """Close the writer and complete the figures."""
         self.writer.close()
         self.result.response_s = self.delays.by_type()

@@ -1,4 +1,4 @@
-"""Rule sets: how the query differs between the paper and the validators that exist."""
+"""Rule sets: how the query differs between the paper and two existing validators."""
 
 from __future__ import annotations
 

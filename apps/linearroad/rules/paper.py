@@ -1,4 +1,4 @@
-"""The rules of the paper; the other rule sets say where they differ."""
+"""The rules of the paper; the other rule sets derive from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Paper:
         )  # fmt: skip
 
     def triggers(self, reports: xs.Stream, name: str) -> xs.Stream:
-        """The reports with flags for those that trigger notifications."""
+        """The reports, with bits for those that trigger notifications."""
         return reports
 
     def notifications(self, second: xs.Stream, name: str) -> xs.Stream:
@@ -51,5 +51,5 @@ class Paper:
         return second.iterate(tolls, self.no_lav, name=f"tolls{name}")
 
     def charges(self, money: xs.Stream, name: str) -> xs.Stream:
-        """What a group of parts has for its accounts, with the charges in it."""
+        """The input of the accounts of a group, with the charges in it."""
         return money

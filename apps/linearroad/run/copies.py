@@ -1,4 +1,4 @@
-"""More expressways than a disk can hold: copies of generated ones, each with its own vehicles."""
+"""Copies of generated expressways, each with its own vehicles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VIDS = MOST_QIDS = 2**31
 
 @dataclass(frozen=True)
 class Copy:
-    """What is added to the XWays, VIDs and QIDs of the generated expressways."""
+    """The numbers that a copy adds to XWays, VIDs and QIDs."""
 
     xway_by: int
     vid_by: int
@@ -26,9 +26,9 @@ ORIGINAL = Copy(0, 0, 0)
 
 
 def copies_of(source: Path, expressways: int | None) -> list[Copy]:
-    """The copies that make so many expressways of a generated directory.
+    """The copies of a generated directory that are needed for this many expressways.
 
-    Whole directories are copied, so that vehicles that change expressway stay among their own.
+    Whole directories are copied, so that vehicles that change expressways stay within a copy.
     """
     if expressways is None:
         return [ORIGINAL]

@@ -1,4 +1,4 @@
-"""Where a run is, while it runs: stream time, lag, rows a second and memory."""
+"""The progress of a run: stream time, lag, rows per second and memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from xstream.console import Progress
 
 __all__ = ["Live"]
 
-AGAIN_S = 10.0  # until it is said again that a run is behind
+AGAIN_S = 10.0  # between two warnings that a run is behind
 BEHIND_S = 1.0  # stream seconds
-LONG_S = 60.0  # of waiting for rows: so that nobody takes it for a run that hangs
+LONG_S = 60.0  # of waiting for rows, which might be taken for a run that hangs
 YEAR_S = 365.25 * 86_400
 
 
 class Live:
-    """A bar on a terminal, plain lines elsewhere; `total_s` is the stream's length, if known.
+    """A progress bar on a terminal, plain lines elsewhere; `total_s` is the length of the stream.
 
-    When a paced run falls behind, its first answers are late, or it waits for rows for long, it
-    says so at once.
+    Prints a line when a paced run falls behind, when its first answers are late, and when it waits
+    long for rows.
     """
 
     def __init__(self, paced: bool, total_s: int | None, progress: Progress | None = None) -> None:
@@ -47,11 +47,11 @@ class Live:
         self._progress.__exit__(kind, error, trace)
 
     def __call__(self, result: RunResult) -> None:
-        """Show where the run is."""
+        """Show the progress."""
         now = time.perf_counter()
         if self._began_at is None:
             if not result.rows:
-                return  # everything is still being loaded and compiled
+                return  # still loading and compiling
             self._began_at = now
             self._progress.begin(self._progress.total, self._progress.unit)
             self._progress.resume_at(result.stream_seconds)

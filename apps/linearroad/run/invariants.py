@@ -1,9 +1,9 @@
-"""What must hold of a kept state before compiled kernels work on it.
+"""Checks of a saved state before compiled kernels use it.
 
-Kernels do not check bounds. They rely on what they keep between calls: a count is at most the
-length of its array, a hash table has an empty entry where a search ends, a batch lies within the
-reports. A file can hold anything, so everything that a kernel indexes with, or a search depends on,
-is checked after it is read: what passes may be wrong, but nothing is read or written out of bounds.
+Kernels do not check bounds. They rely on invariants of their state: a count is at most the length
+of its array, a hash table has an empty entry where a search ends, a batch lies within the reports.
+A file can contain anything, so everything that a kernel uses as an index, or that a search depends
+on, is checked. A state that passes may be wrong, but no kernel reads or writes out of bounds.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _LANES_AND_FEET = 23  # bits of a place below its direction
 
 @dataclass(frozen=True)
 class Limits:
-    """What the numbers in a state can be at most, by the traffic that it is of."""
+    """The largest numbers that a state of this traffic can contain."""
 
-    minute: int  # at whose end it was kept
+    minute: int  # at the end of which it was saved
     vehicles: int
     expressways: int
 
 
 class _Violation(Exception):
-    """An invariant that does not hold, in words."""
+    """A sentence about an invariant that does not hold."""
 
 
 def _require(holds: object, what: str) -> None:
@@ -52,7 +52,7 @@ def _require(holds: object, what: str) -> None:
 
 
 def check_state(kernel: str, arrays: Arrays, limits: Limits) -> str | None:
-    """What is wrong with the arrays of a kernel ("vehicles", "accounts", ...); None: nothing."""
+    """What is wrong with the arrays of a kernel ("vehicles", ...); None if nothing is."""
     try:
         _check_types(kernel, arrays)
         _CHECKS[kernel](arrays, limits)
@@ -73,7 +73,7 @@ def _check_types(kernel: str, arrays: Arrays) -> None:
 
 
 def _equally_long(arrays: Arrays, *names: str, length: int | None = None) -> int:
-    """The length that some arrays have in common."""
+    """Check that arrays have the same length; returns it."""
     size = len(arrays[names[0]]) if length is None else length
     for name in names:
         _require(len(arrays[name]) == size, f"{name!r} has {len(arrays[name])} entries, not {size}")
@@ -81,7 +81,7 @@ def _equally_long(arrays: Arrays, *names: str, length: int | None = None) -> int
 
 
 def _within(values: NDArray[Any], low: int, high: int, what: str) -> None:
-    """Every value is from `low` to below `high`."""
+    """Check that every value is from `low` to below `high`."""
     _require(((values >= low) & (values < high)).all(), f"{what} is outside {low} to {high - 1}")
 
 
@@ -103,7 +103,7 @@ def _seconds(values: NDArray[Any], never: int, limits: Limits, what: str) -> Non
 
 
 def _places(values: NDArray[Any], limits: Limits) -> None:
-    """Positions in a lane of a direction, as `vehicles.place_of` puts them together."""
+    """Check positions in a lane of a direction, as `vehicles.place_of` packs them."""
     _within(values, 0, 2 * limits.expressways << _LANES_AND_FEET, "a place")
     _within(values & POSITION, 0, _FEET, "a position")
 
@@ -127,7 +127,7 @@ def _check_vehicles(arrays: Arrays, limits: Limits) -> None:
 
 
 def _check_roads(arrays: Arrays, limits: Limits) -> int:
-    """The numbers of expressways; how many there are."""
+    """Check the slots of expressways; returns how many there are."""
     known = _entries(arrays["xway"], arrays["number"][SLOTS], "expressways")
     slots = len(known)
     _within(known["key"], 0, limits.expressways, "an expressway")
@@ -138,7 +138,7 @@ def _check_roads(arrays: Arrays, limits: Limits) -> int:
 
 
 def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limits) -> None:
-    """Reports in batches that do not overlap; who is on the road is known, and nobody else is."""
+    """Check that batches do not overlap, and that they and the table of vehicles agree."""
     base, count = arrays["base"][kept], arrays["count"][kept]
     used = np.flatnonzero(count)
     order = used[np.argsort(base[used])]
@@ -162,7 +162,7 @@ def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limit
 
 
 def _check_on_the_road(arrays: Arrays, reported: NDArray[Any]) -> None:
-    """The table of vehicles has one entry for each whose trip goes on, and an empty one."""
+    """Check that the table of vehicles has one entry for each whose trip goes on."""
     known = _entries(arrays["road"], arrays["number"][ROAD], "vehicles on the road")
     _require(
         np.array_equal(np.sort(known), np.sort(reported)),
@@ -208,7 +208,7 @@ def _check_minute(arrays: Arrays, limits: Limits) -> None:
 
 
 def _most_segments(limits: Limits) -> int:
-    """Tables by segment at least double when they grow, from 200."""
+    """The longest that a table by segment can be; it at most doubles when it grows."""
     return max(400 * limits.expressways, 400)
 
 

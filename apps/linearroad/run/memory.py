@@ -1,4 +1,4 @@
-"""What a run takes of memory: an account by what it is for, before anything is started."""
+"""The memory that a run will take, by purpose, estimated before it starts."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ __all__ = [
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
-#: Bytes a vehicle on the road: its report and the toll it was quoted (31 seconds of both are kept,
-#: in arrays with up to a sixteenth of room to spare), its place in the road's table (76 to 85 %
-#: full), and, spread over all, what the cars that stand and the sums of the minute take.
+#: Bytes per vehicle on the road: its report and the toll it was quoted (31 seconds of both are
+#: kept, in arrays with up to a sixteenth of spare room), its entry in the road's table (76 to 85 %
+#: full), and its share of the tables of standing cars and of the minute's sums.
 KEPT = 8 / 7
 REPORT_BYTES = KEPT_REPORT.itemsize * KEPT
 QUOTED_BYTES = 4 * KEPT
 ROAD_BYTES = 8 / 0.8
 STANDING_BYTES = 4.0
-#: Bytes a vehicle that was ever charged: its balance, and its share of the page's entry.
+#: Bytes per vehicle that was charged: its balance, and its share of the page's entry.
 BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
-#: Bytes an expressway: its operators, small tables, digests, and what waits to be settled.
+#: Bytes per expressway: its operators, small tables, digests, and charges that wait.
 OPERATORS_BYTES = 450 * KIB
 DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
-#: Bytes an expressway of a file with many: statistics, tolls and their outputs of 200 segments,
-#: with a quarter of room to spare and a copy of the longest table while it grows.
+#: Bytes per expressway of a file with many: statistics, tolls and their outputs of 200 segments,
+#: with a quarter of spare room and a copy of the longest table while it grows.
 TABLES_BYTES = 200 * (76 + 32 + 8) * 5 // 4 + 200 * 40
-#: The interpreter, libraries, compiled code; and rows and answers on their way.
+#: The interpreter, libraries and compiled code; rows and answers in flight.
 PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a run with so many expressways takes: name, bytes an expressway, bytes in all."""
+    """The memory of a run: name, bytes per expressway and bytes in all, by line."""
 
     expressways: int
     vehicles: int
@@ -60,12 +60,12 @@ class Account:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum of all lines."""
         return sum(line[2] for line in self.lines)
 
 
 def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
-    """What copies of generated expressways take, at the fullest moment of their stream."""
+    """The memory of copies of generated expressways at its peak."""
     manifest = read_manifest(base)
     originals = int(manifest["parameters"]["expressways"])
     minutes = int(manifest["parameters"].get("minutes", 180))
@@ -97,10 +97,10 @@ def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
 def on_the_road_at_the_end(path: Path) -> int:
     """Vehicles on an expressway when its stream ends: each reports once in the last 30 seconds.
 
-    Traffic grows to the end of the stream, so this is the most there are.
+    Traffic grows until the end of the stream, so this is the maximum.
     """
     if path.suffix != ".parquet":
-        return 60_000  # what three hours come to
+        return 60_000  # at the end of three hours
     found, end = 0, None
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -117,21 +117,21 @@ def on_the_road_at_the_end(path: Path) -> int:
 
 
 def available_bytes() -> int:
-    """What this process may still take: of the machine, or of the group it is limited to."""
+    """The memory that this process can still take, of the machine or of its control group."""
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     try:
         limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
         stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        cached = int(stat["active_file"]) + int(stat["inactive_file"])  # given back when needed
+        cached = int(stat["active_file"]) + int(stat["inactive_file"])  # released when needed
         return min(free, limit - used + cached)
     except (OSError, ValueError, KeyError):  # no group, or no limit
         return free
 
 
 def too_much(expressways: int, needed: float, free: float, what: str = "are free") -> InputError:
-    """What is said of a run that would not fit, with the figure that it would need."""
-    digits = 1 if needed - free >= 0.1 * GIB else 3  # so that the figures differ
+    """The error for a run that does not fit into memory."""
+    digits = 1 if needed - free >= 0.1 * GIB else 3  # so that the two figures differ
     return InputError(
         f"{expressways:,} expressways need about {needed / GIB:.{digits}f} GiB of memory, and "
         f"{free / GIB:.{digits}f} GiB {what}"
@@ -151,9 +151,9 @@ def _mark(seen: NDArray[np.uint8], xways: NDArray[np.int32]) -> int:
 
 
 class ExpresswayCount:
-    """The expressways of an input that nobody has counted before, while it is read."""
+    """Counts the expressways of an input while it is read."""
 
-    EVERY = 1024  # new expressways, it is checked whether there is memory for them
+    EVERY = 1024  # new expressways after which the memory is checked
 
     def __init__(self) -> None:
         self._seen = np.zeros(1 << 20, np.uint8)
@@ -161,18 +161,18 @@ class ExpresswayCount:
         self._free = 0
 
     def add(self, xways: NDArray[np.int32]) -> None:
-        """Some more rows; an InputError if their expressways would not fit."""
+        """Count the expressways of more rows; raises InputError if they do not fit into memory."""
         self._count += _mark(self._seen, xways)
         if self._count < self._checked + self.EVERY:
             return
-        self._free = self._free or available_bytes()  # before tables for them have been made
+        self._free = self._free or available_bytes()  # before their tables are allocated
         self._checked = self._count
         if self._count * TABLES_BYTES > self._free:
             raise too_much(self._count, self._count * TABLES_BYTES, self._free)
 
 
 def check_memory(base: Path, expressways: int, history_bytes: int) -> None:
-    """An InputError for what would not fit."""
+    """Raise InputError if the copies do not fit into memory."""
     needed, free = account_of(base, expressways, history_bytes).total, available_bytes()
     if needed > free:
         raise too_much(expressways, needed, free)

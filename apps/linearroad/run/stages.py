@@ -1,4 +1,4 @@
-"""Where a report's nanoseconds go: the time of all operators, by what they are there for."""
+"""The CPU time per report, by stage of the query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER = "other"
 
 
 def stage_nanoseconds(runs: Iterable[tuple[xs.Run, Stages]], reports: int) -> dict[str, float]:
-    """Nanoseconds of a core for each report, by stage. The engine times a sample of its tuples."""
+    """Nanoseconds of CPU time per report, by stage. The engine times a sample of its tuples."""
     spent = dict.fromkeys([*STAGES, OTHER], 0)
     for run, stages in runs:
         for stage, streams in stages.items():

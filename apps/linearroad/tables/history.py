@@ -1,4 +1,4 @@
-"""History as the request operators want it: tables of addresses, by expressway."""
+"""History as tables of addresses by expressway, as the operator for requests takes it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _PAGE_BYTES = 4096
 
 @dataclass(frozen=True)
 class History:
-    """What is known of the past, for each expressway; keeps the arrays alive."""
+    """The history of each expressway; keeps the arrays alive."""
 
     tolls: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
     sums: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    #: Whether SegmentHistory was loaded at all; without it travel times cannot be told.
+    #: Whether SegmentHistory was loaded; travel times cannot be computed without it.
     knows_segments: bool = False
-    #: Parquet files that it came from without page checksums.
+    #: Parquet files without page checksums that it was read from.
     unverified: tuple[Path, ...] = ()
-    #: What is to be taken off a VID before it is looked for, where that is not 0.
+    #: What is subtracted from a VID before the search, by expressway; 0 if not listed.
     vids_by: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
-        """From the compact stores of expressways, every page of them in memory from now on."""
+        """From the compact stores of expressways; every page is read into memory now."""
         for store in stores.values():
             for array in store:
                 array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)
@@ -44,12 +44,12 @@ class History:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the arrays take."""
+        """The memory of all arrays."""
         tolls = sum(vids.nbytes + spent.nbytes for vids, spent in self.tolls.values())
         return tolls + sum(array.nbytes for array in self.sums.values())
 
     def copied(self, xway_by: int, vid_by: int) -> History:
-        """The same past for a copy of the expressways; the arrays are shared."""
+        """The same history for a copy of the expressways; the arrays are shared."""
         if not xway_by:
             return self
         return History(
@@ -61,7 +61,7 @@ class History:
         )
 
     def toll_tables(self) -> NDArray[Any]:
-        """Where the tolls of each expressway lie (`TOLL_TABLE`), in ascending order."""
+        """The addresses of the tolls (`TOLL_TABLE`), by expressway in ascending order."""
         rows = [
             (xway, vids.ctypes.data, len(vids), tolls.ctypes.data, self.vids_by.get(xway, 0))
             for xway, (vids, tolls) in sorted(self.tolls.items())
@@ -69,6 +69,6 @@ class History:
         return np.array(rows, TOLL_TABLE)
 
     def sum_tables(self) -> NDArray[Any]:
-        """Where the sums of each expressway lie (`SUM_TABLE`), in ascending order."""
+        """The addresses of the sums (`SUM_TABLE`), by expressway in ascending order."""
         rows = [(xway, sums.ctypes.data) for xway, sums in sorted(self.sums.items())]
         return np.array(rows, SUM_TABLE)

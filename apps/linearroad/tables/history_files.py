@@ -29,7 +29,7 @@ MOST = 2**31 - 1  # values of history are int32
 def load_history(
     directory: Path | None, tolls: Path | None, segment_history: Path | None
 ) -> History:
-    """What is known of the past: a generated directory's, flat files', or nothing."""
+    """The history of a generated directory, of files, or an empty one."""
     known = History()
     if directory is not None:
         manifest = read_manifest(directory)

@@ -18,14 +18,14 @@ from linearroad.schema import (
 )
 
 NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
-#: Bytes of a line that are read: fifteen numbers have less than 180, leading zeros apart.
+#: The longest line that is parsed. Fifteen numbers take less than 180 bytes without leading zeros.
 LONGEST_LINE = 1 << 16
 INT32_MAX = 2147483647
 
 
 @xs.compiled
 def parse_line(text, begin, end, columns, row):
-    """Fields of one line into a row of the columns; 0, or the reason that it cannot be parsed."""
+    """Parse a line into a row of the columns; returns 0, or the reason why that is not possible."""
     fields, digits, value, negative = 0, 0, np.int64(0), False
     integers, fit = True, True
     for at in range(begin, end + 1):
@@ -58,11 +58,11 @@ def parse_line(text, begin, end, columns, row):
 
 @xs.compiled
 def parse(text, length, last, columns, starts, bad, reasons):
-    """Lines of `text[:length]` into columns, as many as there is room for.
+    """Parse lines of `text[:length]` into columns, as many as there is room for.
 
-    A line without a newline is left for the next call, unless it is the `last`. Returns how many
-    bytes and lines were read, how many rows are good and how many bad. `starts` has where each
-    line begins, `bad` the number of each bad line and `reasons` why; good lines are the others.
+    A line without a newline is left for the next call, unless it is the `last`. Returns the number
+    of bytes and lines that were read and of good and bad rows. `starts` gets the index of each
+    line, `bad` the numbers of bad lines and `reasons` why they are bad; all other lines are good.
     """
     at, lines, good, wrong = 0, 0, 0, 0
     room = min(columns.shape[1], len(starts) - 1)
@@ -73,7 +73,7 @@ def parse(text, length, last, columns, starts, bad, reasons):
         if end == length and not last:
             break
         stop = end
-        # A CR belongs to the line's end only where there is a newline.
+        # A CR belongs to the end of a line only in front of a newline.
         if end < length and stop > at and text[stop - 1] == RETURN:
             stop -= 1
         starts[lines] = at
@@ -91,7 +91,7 @@ def parse(text, length, last, columns, starts, bad, reasons):
 
 @xs.compiled
 def put(out, at, value):
-    """A number in decimal; where it ends."""
+    """Write a number in decimal; returns the index behind it."""
     if value < 0:
         out[at] = MINUS
         at += 1
@@ -108,7 +108,7 @@ def put(out, at, value):
 
 @xs.compiled
 def put_thousandths(out, at, value):
-    """Milliseconds as seconds with three decimals."""
+    """Write milliseconds as seconds with three decimals; returns the index behind it."""
     at = put(out, at, value // 1000)
     out[at] = POINT
     for k in range(3, 0, -1):
@@ -119,7 +119,7 @@ def put_thousandths(out, at, value):
 
 @xs.compiled
 def format_answers(out, kind, time, emit, who, value, amount):
-    """Answers as lines in the formats of docs/linear-road-rules.md, section 4.1; how many bytes."""
+    """Format answers as in docs/linear-road-rules.md, section 4.1; returns the number of bytes."""
     at = 0
     for i in range(len(kind)):
         k = kind[i]
