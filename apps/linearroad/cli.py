@@ -1,6 +1,6 @@
 """The commands below `xstream linearroad`.
 
-Nothing heavy is imported at the top: each command imports what it runs.
+Heavy modules are imported by the commands that need them, not at the top.
 """
 
 from __future__ import annotations

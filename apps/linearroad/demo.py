@@ -1,4 +1,4 @@
-"""The main job, small: fifteen rush-hour minutes generated, run paced, validated, reported."""
+"""`xstream linearroad demo`: generates 15 rush-hour minutes, runs, validates and reports them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["demo", "demo_command"]
 
-#: Late enough in the three hours for tolls and queues, and a few accidents stand meanwhile.
+#: Late enough in the three hours for tolls and queues, with a few accidents.
 FROM_MINUTE, MINUTES, SPEED, SEED = 120, 15, 20.0, 1
 
 
 def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | None) -> Verdict:
-    """Generate, run, validate and report below `out`; what happens is printed as it happens."""
+    """Generate, run, validate and report below `out`, and print each step."""
     from linearroad.generation.job import generate
     from linearroad.generation.parameters import TrafficParameters
     from linearroad.generation.progress import show

@@ -1,4 +1,4 @@
-"""What went wrong in Spark, in one sentence: its own first line says nothing."""
+"""Errors of Spark in one sentence; the first line of its own message says too little."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROBLEM = re.compile(r"((?:\w+[.$])*\w*(?:Error|Exception|Exit|Interrupt))\b(?::
 
 
 def reason(error: BaseException) -> str:
-    """The root cause of an error that Spark raised; for a full disk, the folder as well."""
+    """The root cause of an error that Spark raised; for a full disk, with the folder."""
     told = root_cause(_text(error))
     if NO_SPACE in told.lower():
         return full_disk()
@@ -28,7 +28,7 @@ def reason(error: BaseException) -> str:
 
 
 def _text(error: BaseException) -> str:
-    """All that an error says: pyspark hides the stack of some of Java's."""
+    """The whole text of an error; pyspark hides the stack of some Java errors."""
     parts = [str(error) or type(error).__name__]
     stack = getattr(error, "_stackTrace", None)
     return "\n".join([*parts, stack] if isinstance(stack, str) else parts)
@@ -67,7 +67,7 @@ def _of_python(text: str) -> str | None:
 
 
 def is_no_space(error: OSError) -> bool:
-    """Whether a disk is full; pyarrow says so in words, numpy only that it wrote too little."""
+    """Whether a disk is full. pyarrow says so in its message; numpy reports a short write."""
     return (
         error.errno == errno.ENOSPC
         or NO_SPACE in str(error).lower()
@@ -76,13 +76,13 @@ def is_no_space(error: OSError) -> bool:
 
 
 def full_disk() -> str:
-    """The sentence about a full disk, with the folder that it holds."""
+    """The error message for a full disk, with the folder."""
     return f"{NO_SPACE}: the disk of {fullest()} is full"
 
 
 @contextmanager
 def one_sentence(output: Path) -> Iterator[None]:
-    """Turn what the system refuses (a full disk, a folder that vanished) into one sentence."""
+    """Turn errors of the system, such as a full disk, into one sentence."""
     with written_to(output):
         try:
             yield

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: a temporary name, then a rename; and their checksums."""
+"""Files that are written under a temporary name and renamed when complete; checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRAFFIC_COLUMNS = (
     *("type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos"),
     *("qid", "sinit", "send", "dow", "tod", "day"),
 )
-# Columns of many different values gain nothing from a dictionary, and cost time; those that ascend
+# A dictionary does not help columns with many different values and takes time. Ascending columns
 # are stored as differences. LZ4 is read twice as fast as Zstandard.
 PLAIN_COLUMNS = frozenset({"vid", "pos", "qid", "tolls"})
 ASCENDING_COLUMNS = frozenset({"vid"})
@@ -34,7 +34,7 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.tmp")
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, renamed to it in the end; removed if anything fails.
+    """A temporary path beside `path` that is renamed at the end, or removed if anything fails.
 
     A worker that is killed leaves at most a hidden temporary file, which the next run removes.
     """
@@ -48,7 +48,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def remove_temporaries(directory: Path) -> None:
-    """Remove what killed workers left behind, and nothing that is not named as `whole` does."""
+    """Remove temporary files of `whole` that killed workers left behind."""
     for leftover in directory.rglob(".*.tmp"):
         if _TEMPORARY.fullmatch(leftover.name):
             leftover.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ class _CsvWriter:
 
 @contextmanager
 def table_writer(path: Path, columns: tuple[str, ...], form: str) -> Iterator[TableWriter]:
-    """A file of int32 columns, Parquet or CSV without a header, that appears when it is whole."""
+    """A file of int32 columns, Parquet or CSV without a header, that appears when complete."""
     with whole(path) as temporary:
         make = _ParquetWriter if form == "parquet" else _CsvWriter
         writer = make(temporary, columns)

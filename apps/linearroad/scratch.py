@@ -1,8 +1,8 @@
-"""Folders for what is only needed meanwhile: removed in the end, or by the next run after a kill.
+"""Temporary folders, removed at the end, or by the next run after a process was killed.
 
-A folder is in use as long as somebody holds the lock on the file `lock` in it. The kernel releases
-the lock when the last process that holds it dies, in whatever way, and a process identifier that is
-used again confuses nobody.
+A folder is in use as long as a process holds the lock on the file `lock` in it. The kernel releases
+the lock when the last process that holds it ends in any way. Process identifiers, which may be
+reused, are not needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 __all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch", "written_to"]
 
 LOCK = "lock"
-#: A folder without a lock may be one that is being made.
+#: A folder without a lock may just be being created.
 UNLOCKED_FOR_S = 3600.0
 _written_to: list[Path] = []
 
@@ -35,7 +35,7 @@ class Scratch:
 
 @contextmanager
 def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
-    """A folder below `beside`; what killed processes left there under this prefix is removed."""
+    """A temporary folder below `beside`; those of killed processes are removed."""
     remove_abandoned(beside, prefix)
     made = _make(beside, prefix)
     try:
@@ -48,7 +48,7 @@ def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
 
 @contextmanager
 def written_to(folder: Path) -> Iterator[None]:
-    """Remember that a folder is written to, for `fullest`."""
+    """Register a folder that is written to, for `fullest`."""
     _written_to.append(folder)
     try:
         yield
@@ -62,7 +62,7 @@ def _make(beside: Path, prefix: str) -> Scratch:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if _locked(lock) and os.fstat(lock).st_nlink > 0:
             return Scratch(folder, lock)
-        # Somebody who was cleaning up came between the two lines.
+        # Another process removed the folder between the two calls.
         os.close(lock)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -76,7 +76,7 @@ def _locked(lock: int) -> bool:
 
 
 def remove_abandoned(beside: Path, prefix: str) -> None:
-    """Remove the folders below `beside` that no living process uses."""
+    """Remove folders below `beside` that no process uses."""
     for folder in beside.glob(f"{prefix}*"):
         if folder.is_dir() and not folder.is_symlink() and not in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -96,14 +96,14 @@ def in_use(folder: Path) -> bool:
     try:
         return not _locked(lock)
     except OSError:
-        return True  # a file system without locks: nobody knows
+        return True  # a file system without locks: assume that it is in use
     finally:
         os.close(lock)
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[bool]:
-    """Take the lock of a folder that stays; False if another process has it."""
+    """Lock a folder that is not temporary; yields False if another process has the lock."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield _locked(lock)
@@ -112,7 +112,7 @@ def claimed(folder: Path) -> Iterator[bool]:
 
 
 def fullest() -> Path:
-    """Of the folders that are written to, the one with the least room."""
+    """The folder with the least free space among those that are written to."""
 
     def free(folder: Path) -> int:
         try:

@@ -1,8 +1,8 @@
 """The only place where pyspark is imported.
 
-A session runs on `local[*]` unless told otherwise, listens on loopback only there, shows no user
-interface, and starts its Python workers with the interpreter that runs this. Its Java process ends
-with it; what Java prints goes to a file in the session's scratch folder.
+A session runs on `local[*]` by default and then listens on loopback only. It has no user interface
+and starts its Python workers with the running interpreter. Its Java process ends with it; the
+output of Java goes to a file in the session's temporary folder.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 OLDEST_JAVA = 17
 LOCAL_MASTER = "local[*]"
-# An expressway is a task of minutes: one that fails is tried again, not given up at once.
+# An expressway is a task of minutes, so a task that fails is retried.
 ATTEMPTS = 4
 LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 STOPPING_S = 20.0
-# Nobody waits for an answer here, and there are few cores: the collector that costs least.
+# Latency does not matter and there are few cores: use the cheapest garbage collector.
 COLLECTOR = "-XX:+UseParallelGC"
 
 
 def java_command() -> str | None:
-    """The java that Spark would start: JAVA_HOME's, or the first on the path."""
+    """The java that Spark starts: that of JAVA_HOME, or the first on the path."""
     home = os.environ.get("JAVA_HOME")
     if home:
         candidate = Path(home, "bin", "java")
@@ -51,7 +51,7 @@ def java_command() -> str | None:
 
 
 def java_version(command: str) -> int | None:
-    """The major version of a java, or None if it does not say."""
+    """The major version of a java, or None if it is not known."""
     try:
         output = subprocess.run(
             [command, "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -63,7 +63,7 @@ def java_version(command: str) -> int | None:
 
 
 def require_spark() -> None:
-    """Raise one sentence if a Python package of Spark is missing, or a Java that it can use."""
+    """Raise an error if Spark's Python packages or a suitable Java are missing."""
     require_package("pyspark")
     require_package("pandas")
     command = java_command()
@@ -79,7 +79,7 @@ def require_spark() -> None:
 
 
 def with_attempts(master: str) -> str:
-    """A master that tries a task again; a local one ignores `spark.task.maxFailures`.
+    """A master that retries failed tasks; a local master ignores `spark.task.maxFailures`.
 
     >>> with_attempts("local"), with_attempts("local[2]"), with_attempts("spark://head:7077")
     ('local[1,4]', 'local[2,4]', 'spark://head:7077')
@@ -95,7 +95,7 @@ def session(
     """A Spark session; an active one of this process is used and left alone.
 
     `memory` is what Java may use: here if the session is local, else in each executor. An
-    interrupt kills Java at once: nobody waits for a job whose result nobody wants.
+    interrupt kills Java at once, because the result of the running job is no longer needed.
     """
     require_spark()
     from pyspark.sql import SparkSession
@@ -150,13 +150,13 @@ def _loopback(master: str) -> bool:
 
 
 def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
-    """Java, with what it prints in a file and its temporary files in the scratch folder."""
+    """Start Java, with its output and its temporary files in the session's temporary folder."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if _loopback(master):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # Not `spark.local.dir`: that would be every worker's of a cluster.
+    # Not `spark.local.dir`, which would apply to every worker of a cluster.
     before = os.environ.get(LOCAL_DIRS)
     os.environ[LOCAL_DIRS] = str(room.folder)
     log = room.folder / "java.log"
@@ -180,7 +180,7 @@ def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
 
 @contextmanager
 def _no_java_left(room: Scratch) -> Iterator[None]:
-    """Kill a Java that an interrupt cut off while it started: it would wait for us for ever."""
+    """Kill a Java whose start was interrupted; it would wait forever."""
     try:
         yield
     finally:
@@ -231,7 +231,7 @@ def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
         nonlocal received
         received = True
         java.kill()
-        logging.disable(logging.CRITICAL)  # py4j reports every call that this cuts short
+        logging.disable(logging.CRITICAL)  # py4j logs every call that fails because of this
         if callable(before):
             before(number, frame)
 
@@ -251,9 +251,9 @@ def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _stop_java(gateway: Any, killed: bool) -> None:
-    """End the session and its Java; pyspark starts afresh the next time.
+    """End the session and its Java; pyspark starts a new one the next time.
 
-    Nobody waits for one that was killed: on a busy machine it takes its threads seconds to die.
+    A Java that was killed is not waited for: on a busy machine its threads take seconds to end.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -299,7 +299,7 @@ def run_tasks(
 
 
 class NoSpace:
-    """What a task returns that met a full disk: to try it again would take as long and fail."""
+    """The result of a task that met a full disk; retrying it would fail as well."""
 
 
 def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpace:
@@ -312,7 +312,7 @@ def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpac
 
 
 def attempt(action: Callable[[], Result]) -> Result:
-    """Run a Spark action; a task that fails for good becomes one sentence."""
+    """Run a Spark action; a task that keeps failing becomes an error in one sentence."""
     try:
         return action()
     except Exception as error:

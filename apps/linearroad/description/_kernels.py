@@ -18,8 +18,8 @@ TALLIES = 7
 LANES = 5
 
 
-# Handing a tuple of arrays to a function counts references to each of them: what runs once a row
-# is inlined.
+# Passing a tuple of arrays to a function counts references to each array, so functions that are
+# called for every row are inlined.
 
 
 class Survey(NamedTuple):
@@ -122,7 +122,7 @@ def take_report(survey, t, vid, spd, lane, d, seg, pos):
 
 @xs.compiled
 def survey_rows(survey, kind, time, vid, spd, lane, direction, seg, pos):
-    """Some more rows of the stream, in its order."""
+    """Process more rows of the stream, in order."""
     for i in range(time.shape[0]):
         t = time[i]
         if kind[i] != 0:

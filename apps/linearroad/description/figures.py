@@ -98,7 +98,7 @@ def empty_survey(seconds: int, vehicles: int) -> k.Survey:
 
 
 def _check_block(block: list[NDArray[np.int32]], seconds: int, vehicles: int) -> None:
-    """Refuse rows that the survey, which indexes with them, has no place for."""
+    """Refuse rows that are outside of the survey's arrays."""
     below = (5, seconds, vehicles, None, k.LANES, k.DIRECTIONS, k.SEGMENTS, k.ROAD_FT)
     reports = block[0] == 0
     for name, column, end in zip(SURVEYED, block, below, strict=True):

@@ -1,4 +1,4 @@
-"""The pictures of `describe`: one HTML page that needs nothing else."""
+"""The page of `describe`: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SLOW_MPH = 25.0
 SPEED_COLORS = "RdYlGn"
 LANES = ("entry ramp", "lane 1", "lane 2", "lane 3", "exit ramp")
 DIRECTIONS = ("east, upwards in the picture", "west, downwards in the picture")
-#: Where less of the road behind an accident is slow, there is no queue to show.
+#: If less of the road behind an accident is slow, there is no queue to show.
 LEAST_SLOW = 0.1
 
 

@@ -139,7 +139,7 @@ def _rows(simulated: Entry) -> int:
 def number_expressways(
     run: Runner, simulated: Sequence[Entry]
 ) -> tuple[list[NumberedExpressway], int]:
-    """Where the VIDs and QIDs of each expressway begin, dense over all; and how many VIDs."""
+    """The first VID and QID of each expressway, dense over all, and the number of VIDs."""
     root, parameters = run.layout.root, run.parameters
     everyone = range(parameters.expressways)
     counts = sparks.run_tasks(

@@ -1,4 +1,4 @@
-"""Where everything lies below a generated directory.
+"""The paths of all files in a generated directory.
 
 manifest.json                              parameters, counts and checksums
 traffic/xway-00000.parquet (or .csv)       the stream of one expressway, ordered by time
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def work(self) -> Path:
-        """What only an unfinished run needs."""
+        """The folder for files of an unfinished run."""
         return self.root / ".work"
 
     def traffic(self, xway: int, form: str) -> Path:
@@ -70,7 +70,7 @@ class Layout:
         return self.work / f"{kind}-{'-'.join(f'{number:05d}' for number in numbers)}.json"
 
     def progress(self, kind: str, *numbers: int) -> Path:
-        """How far a running task is: a number of seconds or rows, as text."""
+        """The progress of a running task: a number of seconds or rows, as text."""
         return self.receipt(kind, *numbers).with_suffix(".done")
 
     def history(self, table: str, xway: int, day: int) -> Path:

@@ -1,4 +1,4 @@
-"""The manifest and the receipts from which it is put together."""
+"""The manifest, and the receipts of tasks from which it is assembled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_json(path: Path, value: Entry) -> None:
 
 
 def read_json(path: Path) -> Entry:
-    """Read a JSON object, or say which file is not one."""
+    """Read a JSON object; raises InputError if the file does not contain one."""
     try:
         value = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -46,7 +46,7 @@ def read_json(path: Path) -> Entry:
 
 
 def read_manifest(root: Path) -> Entry:
-    """The manifest of a complete generated directory, or one sentence about what is wrong."""
+    """The manifest of a complete generated directory; raises InputError otherwise."""
     manifest = _parsed(root)
     if manifest.get("complete") is not True:
         raise InputError(
@@ -91,7 +91,7 @@ def check_parameters(root: Path, parameters: TrafficParameters) -> Entry:
 
 
 def file_entry(root: Path, path: Path) -> Entry:
-    """What the manifest says about any file."""
+    """The entry of a file in the manifest."""
     return {
         "file": path.relative_to(root).as_posix(),
         "bytes": path.stat().st_size,
@@ -100,9 +100,9 @@ def file_entry(root: Path, path: Path) -> Entry:
 
 
 def check_file(path: Path, entry: Entry | None, list_name: str) -> None:
-    """Refuse a file that is not, byte for byte, the one that an entry was made for.
+    """Refuse a file whose contents differ from its entry.
 
-    `list_name` is the file that has the entry: the manifest, or that of a kept state.
+    `list_name` is the file with the entry: the manifest, or that of a saved state.
     """
     if entry is None or type(entry.get("bytes")) is not int:
         raise InputError(f"{path} is not listed in {list_name}")
@@ -119,7 +119,7 @@ def check_file(path: Path, entry: Entry | None, list_name: str) -> None:
 
 
 def check_sizes(root: Path, entries: list[Entry]) -> None:
-    """Refuse listed files that are missing or longer or shorter than listed; reads none of them."""
+    """Refuse listed files that are missing or have another size; their contents are not read."""
     for entry in entries:
         if not finished(root, entry):
             raise InputError(
@@ -128,14 +128,14 @@ def check_sizes(root: Path, entries: list[Entry]) -> None:
 
 
 def write_receipt(path: Path, entry: Entry) -> Entry:
-    """Record that a task is done, after its files have their names."""
+    """Record that a task is done, after its files have been renamed."""
     write_json(path, entry)
     path.with_suffix(".done").unlink(missing_ok=True)
     return entry
 
 
 def finished(root: Path, entry: Entry | None) -> bool:
-    """Whether the files of an entry are all there, at their full length."""
+    """Whether all files of an entry exist in full length."""
     if entry is None:
         return False
     files = entry.get("files", [entry])

@@ -15,7 +15,7 @@ BUFFER_BYTES = 1 << 20
 
 
 def _seconds(lines: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines of one file, a second at a time."""
+    """The lines of one file, by second."""
     for second, rows in groupby(lines, key=lambda line: int(line.split(b",", 2)[1])):
         yield second, b"".join(rows)
 
@@ -23,7 +23,7 @@ def _seconds(lines: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def merge_traffic(
     layout: Layout, expressways: int, at: Callable[[int], None] = lambda second: None
 ) -> None:
-    """Write merged.csv: ordered by time, within a second by expressway; `at` hears each second."""
+    """Write merged.csv by time and expressway; `at` is called with each second."""
     files = [layout.traffic(x, "csv").open("rb", BUFFER_BYTES) for x in range(expressways)]
     try:
         heads = [(next(seconds, None), seconds) for seconds in map(_seconds, files)]

@@ -1,4 +1,4 @@
-"""What one generated directory is made from; two runs with equal parameters make equal bytes."""
+"""The parameters of a generated directory; equal parameters give equal bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from xstream.errors import InputError
 __all__ = ["TrafficParameters"]
 
 FORMATS = ("parquet", "csv")
-#: A week. The benchmark lasts three hours; what follows them is quiet.
+#: A week. The benchmark lasts three hours; the traffic after them is light.
 MOST_MINUTES = 7 * 24 * 60
-#: More trips than anybody counts in a second, and the number of VIDs.
+#: More trips than can begin in a second, and the number of VIDs.
 TRIPS_PER_SECOND, VIDS = 14.1, 2**31
 
 
@@ -63,7 +63,7 @@ class TrafficParameters:
 
     @property
     def seconds(self) -> int:
-        """Seconds to simulate, those before the beginning included."""
+        """Seconds to simulate, including those before the start of the stream."""
         return 60 * (self.from_minute + self.minutes)
 
     def as_dict(self) -> dict[str, int | float | str]:

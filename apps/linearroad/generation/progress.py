@@ -1,4 +1,4 @@
-"""How far the tasks of a step of `generate` are: what they leave in the work folder, added up."""
+"""The progress of `generate`, summed up from files that tasks write to the work folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Work:
-    """The tasks of one kind, their sizes in some unit, and what an earlier run had finished."""
+    """The tasks of one kind, their sizes in some unit, and what an earlier run finished."""
 
     what: str
     unit: str
@@ -26,7 +26,7 @@ class Work:
     done_before: int = 0
 
     def done(self, layout: Layout) -> int:
-        """How much is done: finished tasks whole, running ones as far as they say."""
+        """How much is done: the sizes of finished tasks, and the progress of running ones."""
         present = {path.name for path in layout.work.glob(f"{self.kind}-*")}
         total = self.done_before
         for numbers, size in self.sizes.items():
@@ -37,7 +37,7 @@ class Work:
                 try:
                     total += min(int(noted.read_text() or 0), size)
                 except (OSError, ValueError):
-                    # The task has just finished, or is writing: the next look will tell.
+                    # The task has just finished, or is writing; it is read again next time.
                     continue
         return total
 
@@ -54,7 +54,7 @@ def silent(work: Work, layout: Layout) -> Iterator[None]:
 
 @contextmanager
 def show(work: Work, layout: Layout) -> Iterator[None]:
-    """A bar on a terminal, plain lines elsewhere; what was done before is not part of the pace."""
+    """A bar on a terminal, plain lines elsewhere; earlier work does not count for the pace."""
     stop = threading.Event()
     total = work.done_before + sum(work.sizes.values())
     with console.Progress(work.what, total, work.unit) as progress:

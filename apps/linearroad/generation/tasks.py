@@ -1,4 +1,4 @@
-"""What a worker does: one expressway simulated, one expressway written.
+"""The tasks of workers: simulate one expressway, and write the stream of one expressway.
 
 Both are plain functions of their arguments and the files below the output directory, so they can
 run in this process, in any Spark executor, or twice.
@@ -34,7 +34,7 @@ ROWS_PER_GROUP = 500_000
 
 
 def note_progress(path: Path, done: int) -> None:
-    """Tell the driver how far this task is, in the unit of its size; it is only ever shown."""
+    """Write the progress of this task, in the unit of its size, for display only."""
     path.write_text(str(done))
 
 
@@ -49,7 +49,7 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
     with whole(layout.trace(xway)) as temporary, temporary.open("wb") as trace:
         while expressway.now < parameters.seconds:
             second = expressway.now
-            # Never across the cut: what came before Time 0 is simulated and dropped.
+            # Not across the cut: traffic before Time 0 is simulated and dropped.
             until = begin if second < begin else parameters.seconds
             chunk = expressway.advance(min(CHUNK_S, until - second))
             if second >= begin:
@@ -137,7 +137,7 @@ def count_vehicles(root: Path, parameters: TrafficParameters, xway: int) -> int:
 
 @dataclass(frozen=True)
 class NumberedExpressway:
-    """An expressway and where its numbers begin."""
+    """An expressway and its first VID and QID."""
 
     xway: int
     first_vid: int

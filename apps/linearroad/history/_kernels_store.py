@@ -8,13 +8,13 @@ import xstream as xs
 
 MINUTES = 1440
 SEGMENTS = 100
-# A mean of exactly 40 must be 40, however it was summed.
+# A mean of exactly 40 must be 40, regardless of the order of summation.
 EXACT = 1e-9
 
 
 @xs.compiled
 def find_vid(vids, vid):
-    """The place of a VID in an ascending array, or -1; at once where VIDs are consecutive."""
+    """The index of a VID in an ascending array, or -1; without a search if VIDs are consecutive."""
     n = vids.shape[0]
     if n == 0:
         return -1
@@ -33,7 +33,7 @@ def find_vid(vids, vid):
 
 @xs.compiled
 def first_minute(dow, d):
-    """Where the minutes of a day of the week in one direction begin, among all minutes."""
+    """The index of the first minute of a day of the week in one direction."""
     return ((dow - 1) * 2 + d) * MINUTES
 
 
@@ -41,8 +41,8 @@ def first_minute(dow, d):
 def one_segment(sums, begin, segment, clock):
     """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll.
 
-    `sums` lies flat, and `begin` is what `first_minute` says. Means are compared as the quotients
-    of integers that they are, so none is missed by rounding.
+    `sums` is flat, and `begin` is the result of `first_minute`. Means are compared as quotients of
+    integers, so that rounding has no effect.
     """
     minute = np.int64(clock + EXACT) - 1
     while minute >= MINUTES:
@@ -60,7 +60,7 @@ def one_segment(sums, begin, segment, clock):
 
 @xs.compiled
 def in_seconds(minutes):
-    """Minutes as whole seconds; half a second goes up, also where the sum is a little below it."""
+    """Minutes as whole seconds; half a second is rounded up, even if the sum is slightly below."""
     return np.int64(np.floor(60.0 * minutes + 0.5 + EXACT))
 
 

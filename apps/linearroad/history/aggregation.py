@@ -1,7 +1,7 @@
 """The compact store, aggregated by Spark from the history's files (see linearroad.history.store).
 
-Each file is summed where it is read, so that what Spark shuffles and reduces is a few arrays by
-(expressway, day of the week) and not tens of millions of rows.
+Each file is summed up where it is read. Spark then shuffles and reduces only a few arrays by
+(expressway, day of the week) instead of tens of millions of rows.
 """
 
 from __future__ import annotations

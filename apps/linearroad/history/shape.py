@@ -1,10 +1,10 @@
 """How full the road is over a day and a week, measured in minutes of the simulation.
 
-The simulated stream fills an empty road in three hours. History says of every minute of a day
-which of these 180 minutes it resembles: few vehicles at night, most of the climb in the morning,
-all of it from 15:00 to 18:00 (where the stream itself belongs), little at weekends. What the road
-looks like at that level, segment by segment, is the profile, measured once from the simulation
-(`measure`; `python -m linearroad.history.shape` writes it anew).
+The simulated stream fills an empty road in three hours. The history assigns one of these 180
+minutes to every minute of a day: few vehicles at night, most of the increase in the morning, all of
+it from 15:00 to 18:00 (the time of the stream itself), and little at weekends. The profile has the
+state of the road in each of these minutes by segment, measured once from the simulation (`measure`;
+`python -m linearroad.history.shape` writes it again).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def load_profile() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def measure(
     seeds: tuple[int, ...] = (1, 2), minutes_per_step: int = 5
 ) -> dict[str, NDArray[np.int16]]:
-    """Measure the profile anew, without accidents, as means over some seeds."""
+    """Measure the profile, without accidents, as means over some seeds."""
     from linearroad.traffic.simulation import Expressway, unpack
 
     steps = PROFILE_MINUTES // minutes_per_step

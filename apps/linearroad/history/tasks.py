@@ -29,7 +29,7 @@ SALT_DAY = 0xDA7
 
 
 def busyness(seed: int, xway: int, day: int) -> float:
-    """No two Mondays are alike: 0.95 to 1.05."""
+    """A factor from 0.95 to 1.05 by which days of the same kind differ."""
     key = np.uint64(mix(expressway_key(seed, xway), np.int64(SALT_DAY)))
     return 0.95 + 0.1 * float(unit(key, np.int64(day)))
 
@@ -72,7 +72,7 @@ def _write_flat(
     block: NDArray[np.int32],
     task: tuple[int, int],
 ) -> Entry:
-    """The same rows for exchange, with XWay where the paper's section 3.1.3 has it."""
+    """The same rows as a flat file, with XWay in the column of the paper's section 3.1.3."""
     xway, day = task
     path = layout.flat_history(table, xway, day)
     place = 2

@@ -1,4 +1,4 @@
-"""The microscopic simulation of one expressway: a second after the other.
+"""The microscopic simulation of one expressway, second by second.
 
 A vehicle is a slot in an array of cars; a lane is an `order` of slots, foremost first. One second:
 
@@ -59,7 +59,7 @@ def write_report(cars, first_report, last_report, t, d, lane, slot, out, row):
 
 @xs.compiled
 def crash_step(cars, slot, leader, leader_x, leader_v):
-    """Where a vehicle in an accident goes: the front one skids, the rear one runs into it."""
+    """The movement of a vehicle in an accident: the front one skids, the rear one hits it."""
     x, v = cars[slot].x, cars[slot].v
     if cars[slot].doing == SKIDDING:
         new_v = max(v - CRASH_BRAKING, 0.0)
@@ -166,7 +166,8 @@ def move_lane(road, t, d, lane, out, row):
                 road.tally[LEFT] += 1
                 continue
         elif to_x > cars[slot].exit_at * SEGMENT_FT + DIVERGE_END_FT:
-            # Missed: the next exit will do. The last one cannot be missed, the road ends there.
+            # Missed: it takes the next exit. The last one cannot be missed, because the road ends
+            # there.
             cars[slot].exit_at = min(cars[slot].exit_at + 1, SEGMENTS - 1)
         order[write] = slot
         write += 1

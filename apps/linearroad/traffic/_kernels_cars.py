@@ -21,7 +21,7 @@ VEHICLE_FT = 14.0
 NOBODY_FT = 1e9
 
 # Ramps, as offsets in a segment. From the end of the diverging stretch to the end of the exit ramp
-# it takes more than 30 s at 40 mph: whoever leaves has reported from lane 4.
+# it takes more than 30 s at 40 mph, so every vehicle that leaves has reported from lane 4.
 EXIT_START_FT, DIVERGE_END_FT, EXIT_END_FT = 600.0, 2200.0, 4010.0
 ENTRY_START_FT, MERGE_START_FT, ENTRY_END_FT = 1500.0, 3000.0, 4600.0
 RAMP_FTPS = 58.6
@@ -36,7 +36,7 @@ INVERSE_2_SQRT_AB = 1.0 / (2.0 * (ACCELERATION * COMFORTABLE_BRAKING) ** 0.5)
 # What a vehicle is doing.
 DRIVING, SKIDDING, REAR_ENDING, WRECKED = 0, 1, 2, 3
 
-# One vehicle is one cache line: neighbours in a lane are strangers in memory.
+# A vehicle is one cache line, because neighbours in a lane are not neighbours in memory.
 CAR = np.dtype(
     [
         ("x", np.float64),
@@ -104,7 +104,7 @@ class Road(NamedTuple):
 
 @xs.compiled
 def mix(key, counter):
-    """Splitmix64's output for one counter: a random number that depends on nothing before it."""
+    """The output of Splitmix64 for one counter: a random number without any state."""
     z = np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -163,7 +163,7 @@ def gather(road):
         for lane in range(5):
             for i in range(road.counts[d, lane]):
                 spare[n] = cars[road.order[d, lane, i]]
-                # Until all are copied, the place of a slot's old number holds the new one.
+                # Until all are copied, the entry of a slot's old number holds the new number.
                 cars[road.order[d, lane, i]].moved_to = n
                 road.order[d, lane, i] = n
                 n += 1

@@ -1,6 +1,6 @@
 """Lane changes: onto the road, over to the exit, around a wreck, or because another lane is faster.
 
-Pairs of lanes are worked on one after the other and from the front to the back, so that no two
+Pairs of lanes are processed one after the other, from the front to the back, so that no two
 vehicles can take the same gap in the same second.
 """
 
@@ -35,11 +35,11 @@ SAFE_BRAKING = 10.0
 SAFE_BRAKING_FORCED = 16.0
 SHORTEST_HEADWAY_S = 0.1
 HOPELESS = 1e9
-# Through traffic leaves the lane next to the ramps to those who come and go.
+# Through traffic avoids the lane next to the ramps.
 RAMP_LANE_MALUS = 2.0
 SECONDS_BETWEEN_CHANGES = 10
 
-# Where an exit, a wreck or the end of a ramp forces a change, and where one asks to be let in.
+# Where an exit, a wreck or the end of a ramp forces a change, and where drivers ask for a gap.
 EXIT_FORCES_FT = 2600.0
 EXIT_KEEPS_RIGHT_FT = 3000.0
 URGENT_FT = 1500.0
@@ -112,7 +112,7 @@ def fits(cars, slot, leader, follower, braking):
 
 @xs.compiled(inline="always")
 def let_in(cars, slot, leader, follower):
-    """Courtesy: the follower opens a gap, and the one who wants in falls in behind the leader."""
+    """Courtesy: the follower opens a gap, and the vehicle that changes lane follows the leader."""
     if follower >= 0 and cars[follower].doing == DRIVING:
         wish = max(toward(cars, follower, slot), -COMFORTABLE_BRAKING)
         cars[follower].ease = min(cars[follower].ease, wish)
@@ -182,7 +182,7 @@ def urgent(cars, lane, to, slot):
 
 @xs.compiled
 def change_lanes(road, t, d, lane, to):
-    """Everyone in `lane` who must or wants to go to the lane `to`, foremost first."""
+    """The vehicles in `lane` that must or want to change to lane `to`, foremost first."""
     cars, fresh = road.cars, road.fresh
     order, count = road.order[d, lane], road.counts[d, lane]
     target, target_count = road.order[d, to], road.counts[d, to]

@@ -11,7 +11,7 @@ SEGMENT_FT = 5280
 SEGMENTS = 100
 (TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY) = range(15)
 BALANCE, EXPENDITURE, TRAVEL_TIME = 2, 3, 4
-# Section 3.1.1 of the paper: one report in a hundred brings a query along, half for balances.
+# Section 3.1.1 of the paper: one report in a hundred comes with a query, half for balances.
 QUERY_SHARE = 0.01
 BALANCE_SHARE, EXPENDITURE_SHARE = 0.5, 0.1
 OWN_EXPRESSWAY_SHARE = 0.9
@@ -31,13 +31,13 @@ def hash_all(key, salt, numbers):
 
 @xs.compiled
 def asks(stream, trip, second):
-    """Whether the report of a trip at a (simulated) second brings a query along."""
+    """Whether the report of a trip at a (simulated) second comes with a query."""
     return unit(mix(stream, np.int64(trip)), second * DRAWS + DRAW_QUERY) < QUERY_SHARE
 
 
 @xs.compiled
 def count_queries(key, packed, rows_by_second, begin):
-    """How many of some seconds' reports bring a query along."""
+    """How many reports of some seconds come with a query."""
     stream = mix(key, SALT_QUERY)
     n = 0
     row = 0
@@ -51,7 +51,7 @@ def count_queries(key, packed, rows_by_second, begin):
 
 @xs.compiled
 def write_query(out, row, stream, trip, second, expressways):
-    """What is asked, at random; the row's own columns are set already."""
+    """Fill in a random query; the columns of its report are already set."""
     draws = mix(stream, np.int64(trip))
     base = second * DRAWS
     kind = unit(draws, base + DRAW_KIND)
@@ -96,8 +96,8 @@ def write_report(out, row, word, time, vid, xway):
 def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, expressways, qid):
     """Rows of the seconds from `begin`; Time counts from `cut`. Returns rows, and the next QID.
 
-    A second's reports come in the order of their vehicles, as 30 seconds before, so that readers
-    can go through both side by side; then its queries.
+    The reports of a second are in the order of their vehicles, as 30 seconds before, so that a
+    reader can merge the two. The queries follow.
     """
     stream = mix(key, SALT_QUERY)
     row = 0

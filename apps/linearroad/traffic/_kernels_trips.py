@@ -1,4 +1,4 @@
-"""Where traffic comes from: trips begin at entry ramps, accidents happen and are cleared."""
+"""Demand on the road: trips begin at entry ramps, accidents happen and are cleared."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def place_on_ramp(road, key, t, trip, x, room):
 
 @xs.compiled
 def fill_ramps(road, key, t, d):
-    """Each ramp with room takes the first of those that wait; lane 0 stays in order."""
+    """Each ramp with room takes the first vehicle that waits; lane 0 stays in order."""
     n = 0
     for place in range(SEGMENTS - 1, -1, -1):
         trip = road.waiting_head[d, place]
@@ -126,7 +126,7 @@ def fill_ramps(road, key, t, d):
 
 @xs.compiled
 def find_pair(road, d, lane, x, reach, spacing):
-    """The place in the lane of the pair nearest to x that is close enough together; or -1."""
+    """The index in the lane of the pair nearest to x that is close enough together, or -1."""
     cars, order = road.cars, road.order[d, lane]
     best, best_distance = -1, reach
     for i in range(road.counts[d, lane] - 1):
@@ -161,7 +161,7 @@ def begin_accident(road, accident, t):
 
 @xs.compiled
 def run_accidents(road, t):
-    """Move every accident of the plan on: crash, stand until cleared, drive away."""
+    """Advance every planned accident: crash, stand until cleared, drive away."""
     cars = road.cars
     for k in range(road.accidents.shape[0]):
         accident = road.accidents[k]

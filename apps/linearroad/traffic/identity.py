@@ -1,13 +1,13 @@
 """Which vehicle makes which trip: VIDs, dense from 0 over all expressways.
 
-The simulation knows trips, each on one expressway. Vehicles are put together from them afterwards,
+The simulation produces trips, each on one expressway. Vehicles are formed from them afterwards,
 when it is known which trips are in the stream and when each ended: most vehicles make one trip, a
-few come back on the same expressway, and a share travels on the next expressway afterwards. A
+few return on the same expressway, and a share continues on the next expressway. A
 second trip therefore starts after the first has ended, whatever the congestion.
 
-Who may be matched with whom is decided by a hash of the trip alone, so that the numbers of
-expressway x depend on its own trips and on those of the two expressways before it, never on the
-order in which they were simulated.
+Which trips can be matched depends on a hash of the trip alone. The numbers of expressway x
+therefore depend on its own trips and on those of the two expressways before it, but not on the
+order in which expressways were simulated.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def match(
     j_places = second_places[second["begins"][second_places] == 1]
     i_places = i_places[np.argsort(first["last"][i_places], kind="stable")]
     j_places = j_places[np.argsort(second["first"][j_places], kind="stable")]
-    # Trips begin in their order, and each is given to whoever has waited longest since the first.
+    # Trips are in order of their start, and each goes to the vehicle that has waited longest.
     ends = first["last"][i_places] + BETWEEN_TRIPS_S
     begins = second["first"][j_places]
     pairs_i: list[int] = []

@@ -1,4 +1,4 @@
-"""One expressway, second by second: the validating face of the compiled simulation."""
+"""One expressway, second by second: the checked interface of the compiled simulation."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def unpack(packed: NDArray[np.int32]) -> Unpacked:
 
 
 def expressway_key(seed: int, xway: int) -> np.uint64:
-    """The key of all random numbers of one expressway: never the worker's, never the clock's."""
+    """The key of all random numbers of one expressway; it depends on neither worker nor clock."""
     return _mixed(_mixed(np.uint64(seed), 0x11EA4), xway)
 
 
 def _mixed(key: np.uint64, counter: int) -> np.uint64:
-    # Compiled functions hand uint64 back as a Python int, which the next would take as signed.
+    # Compiled functions return uint64 as a Python int, which the next one would take as signed.
     return np.uint64(k.mix(key, np.int64(counter)))
 
 
@@ -144,7 +144,7 @@ class Expressway:
         """Simulate some more seconds and return their reports."""
         end = min(self.now + seconds, self.seconds)
         rows_by_second = np.zeros(end - self.now, np.int64)
-        # Everyone on the road, once for every begun 30 s, and those who will enter.
+        # All vehicles on the road, once per 30 s begun, and those that will enter.
         fresh = int(self.road.demand[end]) - int(self.road.tally[k.ENTERED])
         rounds = 1 + -(-(end - self.now) // k.SECONDS_BETWEEN_REPORTS)
         out = np.empty(((self.on_road + fresh) * rounds + 1, 2), np.int32)

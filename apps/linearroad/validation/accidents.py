@@ -8,8 +8,8 @@ __all__ = ["accident_minutes"]
 
 
 def accident_minutes(shop: Workshop, followed: Frame, rules: str, last_minute: int) -> Frame:
-    """`xway, dir, seg, minute`, each once, up to a minute after which nobody asks."""
-    # Many stand in a queue, each at a place of its own; only where two stood can they have met.
+    """`xway, dir, seg, minute`, each once, up to the last minute that is needed."""
+    # Many vehicles stand in queues, each at its own place; only places with two matter.
     standing = shop.keep(
         shop.table(
             """

@@ -1,4 +1,4 @@
-"""Accounts: when which toll is charged, and what an account held at a second."""
+"""Accounts: when each toll is charged, and the balance of an account at a second."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["balances", "charges"]
 
-# Who enters what after what: by `paper` per vehicle and expressway, by `walmart` per direction.
+# The order of segments entered: by vehicle and expressway (`paper`), or by direction (`walmart`).
 CHAIN = {"paper": "vid, xway", "walmart": "vid, xway, dir"}
 
 
 def charges(shop: Workshop, notified: Frame, rules: str) -> Frame:
-    """`vid, time, charge`, charges above nothing."""
+    """`vid, time, charge`, for charges above 0."""
     if rules == "brandeis":
         # At the vehicle's next notification, on any expressway, of a later second.
         charged = shop.table(

@@ -1,4 +1,4 @@
-"""What a run wrote: its summary, and its answers in the columns in which they are compared."""
+"""The output of a run: its summary, and its answers in the columns that are compared."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def paced(self) -> bool:
-        """Whether Emit means anything."""
+        """Whether Emit is meaningful: the run was paced."""
         return bool(self.summary.get("speed", "max") != "max")
 
     @property
@@ -74,7 +74,7 @@ def read_run(directory: Path) -> Run:
     ]
     if not found:
         raise InputError(f"{directory} has neither output.csv nor output.parquet")
-    # A directory that was used twice holds both: the later one belongs to the summary.
+    # A directory that was used twice contains both; the later file belongs to the summary.
     answers = max(found, key=lambda path: path.stat().st_mtime_ns)
     if answers.suffix == ".csv" and not _ends_with_a_line(answers):
         raise InputError(f"{answers} ends within a line: it is incomplete")
@@ -82,7 +82,7 @@ def read_run(directory: Path) -> Run:
 
 
 def _ends_with_a_line(path: Path) -> bool:
-    """Whether the last line is whole: what was cut off may look like a shorter answer."""
+    """Whether the last line is complete; a truncated line may look like a shorter answer."""
     with path.open("rb") as file:
         if not file.seek(0, os.SEEK_END):
             return True

@@ -1,4 +1,4 @@
-"""Expected answers against those of a run: what is missing, too many, different, or late."""
+"""Compares expected answers with those of a run: missing, superfluous, different or late."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> 
 
 
 def _accepted(shop: Workshop, expected: Expected, answers: Frame) -> Frame:
-    """Answers with those that the rules accept turned into the expected ones.
+    """The answers, in which accepted deviations are replaced by the expected answers.
 
-    A balance may be that of any second of the last 60; a travel time 5 % off.
+    A balance may be that of any second of the last 60; a travel time may be off by 5 %.
     """
     older = shop.table(
         f"""
@@ -126,7 +126,7 @@ def _accepted(shop: Workshop, expected: Expected, answers: Frame) -> Frame:
 
 
 def _paired(shop: Workshop, odd: Frame) -> Frame:
-    """What is missing and what is too many, put side by side where they have a key in common."""
+    """Missing and superfluous answers, in pairs where they have the same key."""
     both = shop.keep(
         shop.table(
             """
@@ -159,7 +159,7 @@ def _paired(shop: Workshop, odd: Frame) -> Frame:
 
 
 def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
-    """Rows that are no answers, and answers that left before their time or after their limit."""
+    """Rows that are not answers, and answers before their time or after their limit."""
     timing = f"""WHEN emit_ms < 1000L * time THEN 'early'
                  WHEN emit_ms - 1000L * time > {LIMIT_MS} THEN 'late'"""
     return shop.table(

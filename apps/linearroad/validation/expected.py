@@ -1,4 +1,4 @@
-"""All that a run should have answered, in the five columns in which answers are compared.
+"""The expected answers of a run, in the five columns that are compared.
 
 | type | key | value | amount |
 |---|---|---|---|
@@ -27,7 +27,7 @@ __all__ = ["Expected", "expect"]
 
 @dataclass(frozen=True)
 class Expected:
-    """The answers, and the tables that say why."""
+    """The answers, and the tables that explain them."""
 
     answers: Frame  # type, time, key, value, amount
     notified: Frame  # vid, xway, dir, seg, time, lane, lav, toll, accident_seg

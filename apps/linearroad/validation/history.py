@@ -1,7 +1,7 @@
 """Daily expenditures and travel times, from the tables of history themselves.
 
-A generated directory holds them as Parquet beside the engine's compact store; the store is not
-read here, so a store that does not say what the tables say is noticed.
+A generated directory contains them as Parquet beside the compact store of the engine. The store is
+not read here, so a store that differs from the tables is noticed.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def _table(shop: Workshop, path: Path, columns: tuple[str, ...]) -> Frame:
 
 
 def expenditures(shop: Workshop, requests: Frame, tolls: Frame | None) -> Frame:
-    """`time, qid, balance`: what TollHistory says, and 0 where it says nothing."""
+    """`time, qid, balance` from TollHistory; 0 without a row."""
     asked = requests.where("type = 3")
     if tolls is None:
         return asked.selectExpr("time", "qid", "0L AS balance")
-    # The table is large and few of its rows are asked for: those first.
+    # The table is large and few of its rows are needed, so they are selected first.
     found = shop.table(
         """
         SELECT /*+ BROADCAST(a) */ a.vid, a.day, a.xway, max(CAST(t.tolls AS bigint)) AS balance
@@ -123,7 +123,7 @@ def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Fra
 
 
 def _travel(journeys: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """All journeys of one expressway on one day of the week, a segment at a time."""
+    """All journeys of one expressway on one day of the week, segment by segment."""
     import pandas as pd
 
     shape = (2, 100, 1440)

@@ -69,7 +69,7 @@ def validate(
     for name in (VALIDATION, DIFFERENCES):
         check_output_file(output / name)
     with one_sentence(output):
-        (output / VALIDATION).unlink(missing_ok=True)  # an older verdict is no verdict
+        (output / VALIDATION).unlink(missing_ok=True)  # an older verdict no longer applies
         say("starting Spark")
         memory = MEMORY if (master or "local").startswith("local") else EXECUTOR_MEMORY
         with (
@@ -115,7 +115,7 @@ def _validate(
 
 
 def _covered(run: Run, minutes: int | None) -> tuple[int | None, str]:
-    """Before which second rows are expected to be answered, and in words why not all are."""
+    """The second before which rows must be answered, and a sentence why not all must be."""
     limit = minutes if minutes is not None else run.summary.get("minutes")
     ends = [] if limit is None else [(60 * int(limit), f"the first {int(limit)} minutes only")]
     if run.interrupted_at is not None:

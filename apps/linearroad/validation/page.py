@@ -1,4 +1,4 @@
-"""The page of `validate --report`: one HTML file that needs nothing else."""
+"""The page of `validate --report`: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _rate(verdict: Verdict) -> Any:
 
 
 def _timeline(directory: Path) -> dict[str, list[float]]:
-    """The columns of `timeline.csv`, if the run wrote one; what is no number is left out."""
+    """The columns of `timeline.csv`, if there is one; lines that are not numbers are left out."""
     path = directory / "timeline.csv"
     if not path.is_file():
         return {}
@@ -203,7 +203,7 @@ def _differences(shown: Shown) -> str:
 
 
 def _run_origin(directory: Path) -> str:
-    """How the answers were made, if the run's summary says so."""
+    """How the answers were produced, if the run's summary says so."""
     try:
         summary = json.loads((directory / "summary.json").read_text())
         known = {**summary["machine"], "xstream": summary["version"]}

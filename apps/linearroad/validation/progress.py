@@ -1,4 +1,4 @@
-"""How far a validation is, in steps: a bar on a terminal, plain lines elsewhere."""
+"""The progress of a validation in steps: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xstream.console import Progress
 
 __all__ = ["Say", "quiet", "steps"]
 
-#: Takes what is being done now.
+#: Called with the step that begins.
 Say = Callable[[str], None]
 #: Of a run at full speed with the right answers; a paced one and a wrong one take one more each.
 STEPS = 6
@@ -21,7 +21,7 @@ def quiet(_: str) -> None:
 
 @contextmanager
 def steps(further: int = 0) -> Iterator[Say]:
-    """Something to tell each step to when it begins; `further` follow the validation."""
+    """A function to call with each step when it begins; `further` steps follow the validation."""
     begun = 0
     with Progress("validate", STEPS + further, "finished step") as progress:
 

@@ -35,7 +35,7 @@ def _statistics(shop: Workshop, followed: Frame) -> Frame:
 def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Frame:
     """LAV, toll and nearest accident (or null) for every segment and minute with a report.
 
-    That is every one that a vehicle can enter: the report with which it does is one.
+    These are all segments that a vehicle can enter, because it enters with a report.
     """
     measured = shop.table(
         f"""
@@ -49,7 +49,7 @@ def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Fram
         """,
         statistics=_statistics(shop, followed),
     )
-    # Seen from the accident: who comes towards it, within four segments, a minute later.
+    # From the accident: vehicles that approach it within four segments, a minute later.
     warned = shop.table(
         """
         SELECT xway, dir, seg, minute, min_by(accident_seg, away) AS accident_seg
@@ -73,7 +73,7 @@ def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Fram
 
 
 def notify(shop: Workshop, followed: Frame, quotes: Frame) -> Frame:
-    """Every segment entered, with what is quoted for it; on the exit lane nothing is."""
+    """Every segment entered, with the toll that is quoted for it; none on the exit lane."""
     return shop.table(
         """
         SELECT /*+ BROADCAST(q) */ e.vid, e.xway, e.dir, e.seg, e.time, e.lane, e.first,

@@ -1,4 +1,4 @@
-"""The input, read as docs/linear-road-rules.md, section 1 says: which rows count.
+"""The rows of the input that count, by docs/linear-road-rules.md, section 1.
 
 A row is *out of order* if a row before it in its file has a greater Time. Several files are
 merged by Time, so no row of one file can make a row of another late. Of two reports of a vehicle
@@ -53,7 +53,7 @@ class Input:
 
 
 def input_files(path: Path) -> list[Path]:
-    """The files that an input means: itself, or the expressways of a generated directory."""
+    """The files of an input: the file itself, or the expressways of a generated directory."""
     if not path.exists():
         raise InputError(f"{path} does not exist")
     if path.is_file():
@@ -80,7 +80,7 @@ def unpacked(shop: Workshop, path: Path, number: int) -> Path:
     """A flat file as Spark can divide it: without compression, and with no CR at its very end.
 
     A CR counts as part of the line's end only before a newline. Spark does not tell whether one
-    followed, so a file that ends in a CR gets a letter after it, which is as little an integer.
+    followed, so a file that ends in a CR gets a letter after it, which is no integer either.
     """
     target = shop.folder / f"flat-{number}"
     try:
@@ -115,7 +115,7 @@ def lines(shop: Workshop, path: Path) -> Frame:
 
 
 def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
-    """Fifteen integers a line; a line that is none has no type."""
+    """Fifteen integers per line; a line that cannot be parsed has no type."""
     fields = lines(shop, unpacked(shop, path, number)).selectExpr(
         r"IF(rlike(line, '\\A-?[0-9]+(,-?[0-9]+){14}\\z'), split(line, ',', -1), NULL) AS field",
         "place",

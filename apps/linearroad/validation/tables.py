@@ -1,4 +1,4 @@
-"""Spark SQL over data frames: the language in which the rules are written down here."""
+"""Spark SQL over data frames, in which the rules are written here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Frame", "Workshop", "workshop"]
 #: A pyspark DataFrame; pyspark itself is imported by `linearroad.spark` alone.
 Frame = Any
 
-# Rules are written for the usual meaning of a failed cast and of an index: an error, not a null.
+# The rules rely on ANSI mode: a failed cast or a wrong index is an error, not a null.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "48m",
@@ -28,9 +28,9 @@ SETTINGS = {
     "spark.sql.caseSensitive": "false",
     # Not lz4_raw: parquet-java cannot read back every page of it that it wrote (next setting).
     "spark.sql.parquet.compression.codec": "zstd",
-    # Row groups are not skipped by looking into dictionaries: parquet-java (issue 3478) reads a
-    # dictionary of more than 8 KiB for that in pieces, of which LZ4 cannot be unpacked. Other
-    # systems' answers and inputs may be so compressed; ours are, by pyarrow.
+    # Row groups are not skipped by their dictionaries: parquet-java (issue 3478) reads a
+    # dictionary of more than 8 KiB in pieces for that, which LZ4 cannot decompress. Inputs
+    # and answers of other systems may be compressed like that; ours are, by pyarrow.
     "parquet.filter.dictionary.enabled": "false",
     "parquet.page.verify-checksum.enabled": "true",
     "spark.sql.files.maxPartitionBytes": "32m",
@@ -40,7 +40,7 @@ BYTES_PER_PARTITION = 5 << 20  # of compressed input
 
 
 class Workshop:
-    """A session, and a folder for tables that are only needed meanwhile."""
+    """A session, and a folder for temporary tables."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         self.spark = spark
@@ -52,10 +52,10 @@ class Workshop:
         return self.spark.sql(text, **frames)
 
     def keep(self, frame: Frame) -> Frame:
-        """A table worked out now and read back from disk, so that nobody works it out again.
+        """Compute a table now and read it back from disk, so that it is computed only once.
 
-        On disk, not in Spark's cache: that finds a table again only by the shape of its plan, and
-        a plan that went through SQL text does not always have the same shape twice.
+        Not in Spark's cache, which finds a table only by the shape of its plan. A plan that went
+        through SQL text does not always have the same shape.
         """
         self._kept += 1
         place = self.folder / f"table-{self._kept}"
@@ -70,18 +70,18 @@ class Workshop:
         return self.spark.read.schema(frame.schema).parquet(str(place))
 
     def rows(self, frame: Frame) -> list[dict[str, Any]]:
-        """A small table, here."""
+        """Collect a small table."""
         return [row.asDict(recursive=True) for row in attempt(frame.collect)]
 
 
 def rows_written(folder: Path) -> int:
-    """The rows of a table that Spark wrote, as its files say."""
+    """The number of rows in the files that Spark wrote."""
     return sum(pq.read_metadata(part).num_rows for part in folder.glob("part-*.parquet"))
 
 
 @contextmanager
 def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
-    """A workshop below `beside`, where all workers can reach it; nothing of it stays."""
+    """A workshop below `beside`, where all workers can reach it; it is removed at the end."""
     # A partition must fit into a core's share of the memory several times, whatever the input.
     partitions = max(LEAST_PARTITIONS, input_bytes // BYTES_PER_PARTITION)
     settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}

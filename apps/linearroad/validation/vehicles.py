@@ -1,7 +1,7 @@
 """Following each vehicle: trips, segments entered, standing still; one function per rule set.
 
-Each gives a table of the reports that count, with what a rule needs to know of the vehicle's
-reports before and after:
+Each returns a table of the reports that count, with what a rule needs of the vehicle's reports
+before and after:
 
 `first`          the report starts a trip
 `entered`        it shows the vehicle in another segment than before, or starts a trip
@@ -35,9 +35,10 @@ def first_reports(shop: Workshop, reports: Frame) -> Frame:
 
 
 def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
-    """The reports that count, and what each says of its vehicle."""
+    """The reports that count, and what each means for its vehicle."""
     if rules == "paper":
-        # Second reports are rare: look for them on the way, and begin again if there are any.
+        # Second reports are rare: they are looked for on the way, and if there are any, it starts
+        # again.
         followed = shop.keep(_paper(shop, reports))
         if not followed.where("repeated").isEmpty():
             followed = shop.keep(_paper(shop, first_reports(shop, reports)))

@@ -1,4 +1,4 @@
-"""What a validation found: the figures of `validation.json`, and the line that sums them up."""
+"""The result of a validation: the figures of `validation.json`, and a summary line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRONG = KINDS[:-2]
 
 
 def share(part: int, whole: int) -> float:
-    """Precision or recall; of nothing, everything.
+    """Precision or recall; 1 if there is nothing to count.
 
     >>> share(3, 4), share(0, 0)
     (0.75, 1.0)
@@ -54,7 +54,7 @@ class TypeFigures:
 
 @dataclass
 class Verdict:
-    """Everything that `validation.json` says."""
+    """The contents of `validation.json`."""
 
     rules: str
     speed: float | str
@@ -68,7 +68,7 @@ class Verdict:
             TypeFigures(name, limit_s=limit) for name, limit in zip(TYPES, LIMITS_S, strict=True)
         ]
     )
-    unreadable: int = 0  # rows of the output that are of no type
+    unreadable: int = 0  # rows of the output without a valid type
     minutes: list[dict[str, Any]] = field(default_factory=list)
     first_differences: list[str] = field(default_factory=list)
     differences_file: str | None = None
@@ -88,7 +88,7 @@ class Verdict:
 
     @property
     def in_time(self) -> bool | None:
-        """Whether all came within their limits; None if the run was not paced."""
+        """Whether all answers were within their limits; None if the run was not paced."""
         return self.count("early", "late") == 0 if self.paced else None
 
     @property

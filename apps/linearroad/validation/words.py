@@ -33,7 +33,7 @@ def _answer(side: str) -> str:
         ELSE concat('a travel time of ', {value}, ' s and a toll of ', {amount}) END"""
 
 
-# Why an answer that differs is not one of those that the rules let pass.
+# Why an answer that differs is not accepted by the rules.
 _REMARK = f"""CASE
     WHEN type = 2 AND answered_value < time - {OLDEST_BALANCE_S}
         THEN concat(' (', time - answered_value, ' s old, at most {OLDEST_BALANCE_S} are allowed)')
