@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -67,8 +66,6 @@ Positions = Mapping[str, Position]
 LOOK_UP_NS = 50_000_000
 #: How long what is under way may take after a stop: a cycle might go round for ever.
 STOP_GRACE_S = 1.0
-#: How often progress is a line where it is not a terminal's last one.
-LINE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +252,7 @@ class Run:
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
         """Run until the sources end, somebody stops it, or an operator fails."""
-        line = _ProgressLine() if progress is True else None
+        line = _ProgressReport(self.query.name) if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
         ended: Outcome = "failed"
         self._phase = "running"
@@ -592,26 +589,19 @@ def _interrupts_stop(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class _ProgressLine:
-    """What `progress=True` shows: a line that changes on a terminal, a line a second elsewhere."""
+class _ProgressReport:
+    """Shows the progress of a run (`progress=True`) as commands do, and its end in one line."""
 
-    def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
-        self.shown_at = time.perf_counter()
+    def __init__(self, name: str) -> None:
+        from xstream.console import Progress  # it imports the packages of the command line
+
+        self._shown = Progress(name, unit="sample")
 
     def __call__(self, run: Run) -> None:
-        now = time.perf_counter()
-        if self.terminal:
-            print(f"\r{_progress_text(run)}\033[K", end="", file=sys.stderr, flush=True)
-        elif now - self.shown_at >= LINE_EVERY_S:
-            self.shown_at = now
-            print(_progress_text(run), file=sys.stderr, flush=True)
+        rate = run.samples_per_second / 1e6
+        self._shown.update(run.source_samples, note=f"{rate:,.1f} million samples/s")
 
     def close(self, run: Run) -> None:
-        """The last line says how it ended."""
-        print(f"\r{run!r}\033[K" if self.terminal else repr(run), file=sys.stderr, flush=True)
-
-
-def _progress_text(run: Run) -> str:
-    rate = run.samples_per_second / 1e6
-    return f"{run.query.name}: {run.source_samples:,} samples, {rate:,.1f} M/s"
+        """Remove the bar and say how the run ended."""
+        self._shown.__exit__(None, None, None)
+        self._shown.say(repr(run))

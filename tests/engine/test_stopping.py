@@ -15,6 +15,7 @@ import pytest
 
 import xstream as xs
 from tests.engine import kernels
+from xstream.console import progress as progress_room
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,6 +114,7 @@ def test_a_run_that_somebody_stopped_on_purpose_was_not_interrupted() -> None:
 INTERRUPTED = """
 import sys, numpy as np, xstream as xs
 from tests.engine import kernels
+from xstream.console import progress as progress_room
 
 q = xs.Query()
 src = q.source(xs.io.array(np.ones(1 << 16, np.float32), window=64, repeat=None))
@@ -157,15 +159,17 @@ def test_ctrl_c_ends_with_the_results_so_far(how: str, scheduler: str) -> None:
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(
-    capfd: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(progress_room, "QUIET_S", 0.2)
+    monkeypatch.setattr(progress_room, "LINE_EVERY_S", 0.5)
     q = xs.Query("slowly")
     q.source(xs.io.array(np.zeros(24), window=1, offered_hz=20.0)).count()
     q.run(progress=True)
     lines = capfd.readouterr().err.splitlines()
     assert 2 <= len(lines) <= 4
-    assert lines[0].startswith("slowly: ")
-    assert lines[0].endswith(" M/s")
+    assert lines[0].startswith("slowly: sample ")
+    assert lines[0].endswith(" million samples/s")
     assert lines[-1].startswith("<Run of slowly: done, 24 samples in ")
 
 

@@ -128,8 +128,6 @@ struct xs_plan {
     xs_plan **later;  /* in the first: the other parts */
     xs_ring *ring_in, *ring_out;
     xs_under_way *arrived; /* with the burst that is being taken */
-    xs_op **together; /* pairs that must not be parted */
-    int32_t pairs;
     bool cut_off;     /* what comes before has failed: nothing is finished */
     bool patient;     /* sources wait for other threads: naps may grow */
     int64_t nap_ns;

@@ -42,22 +42,10 @@ void xs_plan_free(xs_plan *plan)
     xs_manager *manager = plan->manager;
     if (!plan->part) free(plan->order); /* the others' is a part of it */
     free(plan->later);
-    free(plan->together);
     free(plan->source);
     free(plan->op);
     free(plan);
     xs_manager_drop(manager);
-}
-
-int32_t xs_plan_together(xs_op *a, xs_op *b)
-{
-    xs_plan *plan = a->plan;
-    xs_op **pairs = realloc(plan->together, (size_t)(plan->pairs + 1) * 2 * sizeof *pairs);
-    if (!pairs) return XS_FAILED;
-    pairs[2 * plan->pairs] = a;
-    pairs[2 * plan->pairs++ + 1] = b;
-    plan->together = pairs;
-    return XS_OK;
 }
 
 int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes)

@@ -14,9 +14,6 @@ void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit nothing more
 int32_t xs_plan_profile(xs_plan *plan);
 void xs_op_cost_read(xs_op *op, xs_cost *out);
 
-/* Operators that look into the same memory: one thread runs both. */
-int32_t xs_plan_together(xs_op *a, xs_op *b);
-
 typedef struct {
     xs_op *op;
     xs_op *stand_in; /* the operator, or its clone in another part that has failed in its place */

@@ -73,6 +73,5 @@ void xs_region_uses(xs_op *op, uint64_t fields);
 void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out);
 /* Whether the failure is one that only running the tuple again, member by member, can name. */
 int32_t xs_region_rerun(xs_op *op);
-int64_t *xs_region_frame(xs_op *op);
 
 #endif

@@ -267,8 +267,6 @@ void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin
 
 void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }
 
-int64_t *xs_region_frame(xs_op *op) { return ((xs_region *)op)->frame; }
-
 int32_t xs_region_rerun(xs_op *op)
 {
     return ((xs_region *)op)->frame[XS_REGION_STATUS] == XS_REGION_RERUN;
