@@ -9,7 +9,7 @@ is connected to them: tuples go to the region, and it passes on what leaves the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,23 @@ def chains(graph: Graph) -> list[tuple[int, ...]]:
         chain = [head]
         while chain[-1] in after:
             chain.append(after[chain[-1]])
-        for begin in range(0, len(chain), MAX_MEMBERS):
-            part = chain[begin : begin + MAX_MEMBERS]
-            if _worthwhile([stages[node] for node in part]):
-                found.append(tuple(part))
+        parts = _parts(chain, stages)
+        found += [part for part in parts if _worthwhile([stages[node] for node in part])]
     return found
+
+
+def _parts(chain: list[int], stages: Mapping[int, Stage]) -> list[tuple[int, ...]]:
+    """A chain in pieces that can be compiled together."""
+    parts: list[list[int]] = [[]]
+    shared = False
+    for node in chain:
+        shares = stages[node].shares_out
+        if len(parts[-1]) == MAX_MEMBERS or (shares and shared):
+            parts.append([])
+            shared = False
+        parts[-1].append(node)
+        shared = shared or shares
+    return [tuple(part) for part in parts]
 
 
 def _stage(graph: Graph, node: Node) -> Stage | None:
@@ -67,31 +79,24 @@ def _worthwhile(stages: Sequence[Stage]) -> bool:
 class Regions:
     """The regions of a run: what stands for their members in its plan."""
 
-    def __init__(self, graph: Graph, members: Sequence[tuple[int, ...]]) -> None:
-        self.graph, self.members = graph, members
+    def __init__(self, graph: Graph, found: Sequence[tuple[int, ...]]) -> None:
+        self.graph = graph
+        compiled = [(chain, _compiled(graph, chain)) for chain in found]
+        self.members = [chain for chain, code in compiled if code is not None]
+        self.codes = [code for _, code in compiled if code is not None]
         #: By operator: the number of its region, and its place in there.
         self.places = {
             node: (number, place)
-            for number, chain in enumerate(members)
+            for number, chain in enumerate(self.members)
             for place, node in enumerate(chain)
         }
         self.ops: list[Any] = []
 
     def create(self, plan: NativePlan, ops: Sequence[Any]) -> None:
         """Add the regions to a plan; `ops` are the operators of all nodes."""
-        nodes = self.graph.nodes
-        for chain in self.members:
-            schemas = []
-            for node in chain:
-                edge = nodes[node].inputs[0]
-                assert edge is not None
-                schemas.append(self.graph.schema_of(edge))
-            stages = tuple(
-                nodes[node].operator.stage(schema)
-                for node, schema in zip(chain, schemas, strict=True)
-            )
-            op = _create(plan, compile_region(stages), [ops[node] for node in chain])
-            plan.shape(op, (schemas[0],), nodes[chain[-1]].outputs)
+        for chain, code in zip(self.members, self.codes, strict=True):
+            op = _create(plan, code, [ops[node] for node in chain])
+            plan.shape(op, (code.stages[0].inputs,), self.graph.nodes[chain[-1]].outputs)
             self.ops.append(op)
 
     def entry(self, node: int, op: Any) -> Any:
@@ -149,6 +154,11 @@ class SingleTuple(Operator):
         """Add the source to a plan."""
         value = self.values[0] if len(self.values) == 1 else self.values
         return PythonSource(plan, iter([value]), self.schema, self.label).op
+
+
+def _compiled(graph: Graph, chain: Sequence[int]) -> CompiledRegion | None:
+    stages = [_stage(graph, graph.nodes[node]) for node in chain]
+    return compile_region(tuple(stage for stage in stages if stage is not None))
 
 
 def _create(plan: NativePlan, code: CompiledRegion, members: Sequence[Any]) -> Any:

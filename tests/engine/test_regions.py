@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
 import xstream as xs
 from tests.engine import kernels
@@ -141,6 +142,19 @@ QUERIES = {
         .iterate(kernels.sum_at_end)
         .collect()
     ],
+    "one kernel many times": lambda q: [
+        q.source(xs.io.samples(SAMPLES, repeat=3))
+        .iterate(kernels.twice_or_not)
+        .iterate(kernels.twice_or_not)
+        .iterate(kernels.twice_or_not)
+        .collect()
+    ],
+    "forwarded numbers": lambda q: [
+        q.source(xs.io.samples(SAMPLES, repeat=2))
+        .filter(kernels.above_zero)
+        .filter(kernels.above_zero)
+        .collect()
+    ],
     "counted": lambda q: [
         q.source(xs.io.samples(SAMPLES)).iterate(kernels.twice_or_not).count(),
         source(q).stats().select("mean", "start").count(),
@@ -250,6 +264,27 @@ def test_errors_name_operator_and_tuple_as_they_do_alone(name: str) -> None:
     alone = message(FAILING[name], fuse=False)
     assert message(FAILING[name]) == alone
     assert "\n" not in alone
+
+
+@njit
+def _emit_twice(out, value):
+    out.emit(value)
+    out.emit(-value)
+
+
+@xs.kernel(out=float)
+def by_helper(value, out):
+    _emit_twice(out, value)
+
+
+def test_kernels_that_numba_cannot_compile_together_run_alone() -> None:
+    """It takes a helper that two of them give their `out` to for a recursion."""
+
+    def declare(q: xs.Query) -> Any:
+        numbers = q.source(xs.io.iterable([1.0, 2.0], out=float))
+        return [numbers.iterate(by_helper).iterate(by_helper).iterate(by_helper).collect()]
+
+    assert outcome(declare) == outcome(declare, fuse=False)
 
 
 def test_regions_end_where_streams_divide_and_meet() -> None:

@@ -12,6 +12,10 @@ enum { MAX_FIELDS = 64 };
 typedef struct {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
     int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
+    /* The same for up to `most` tuples, where a source and its only consumer can do several at once:
+     * rows of slots without segments, one after another. */
+    int32_t (*produce_many)(xs_op *op, int64_t most, int64_t *made);
+    int32_t (*process_many)(xs_op *op, const xs_slot *rows, int64_t count);
     int32_t (*finish)(xs_op *op);  /* the streams have ended and everything is processed */
     void (*destroy)(xs_op *op);
     /* Operators without state: another one that does the same, for a part of the plan that another
@@ -264,6 +268,9 @@ static inline void op_counts(xs_op *op, const xs_slot *tuple)
     op->tuples++;
     op->samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
 }
+
+enum { MANY = 64 }; /* tuples that are let in at once, at most */
+int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count); /* on port 0 */
 
 /* Hands a tuple over an edge: by reference if it can be, else through the queue. */
 int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);

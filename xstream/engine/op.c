@@ -223,6 +223,22 @@ int64_t op_busy_ns(const xs_op *op)
     return (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
 }
 
+/* Rows without segments, to an operator that takes several at once; its first ones are timed one by
+ * one. */
+int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count)
+{
+    xs_op *to = op->only;
+    if (to && to->table->process_many && to->process == to->table->process && !op->plan->slow_pass) {
+        op->emitted += count;
+        to->tuples += count;
+        to->samples += count;
+        return to->table->process_many(to, rows, count);
+    }
+    int32_t status = XS_OK, fields = op->out[0].shape.fields;
+    for (int64_t i = 0; i < count && !status; i++) status = emit(op, 0, rows + i * fields);
+    return status;
+}
+
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
 {
     *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted,

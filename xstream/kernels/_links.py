@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, errors
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import (
     intrinsic,
@@ -222,6 +222,8 @@ def _attempt(note: bool, result: bool) -> Any:
     """An intrinsic that calls a kernel and returns whether it raised, and its result if wanted."""
 
     def attempt(typing_context, frame, function, arguments):
+        if isinstance(function, types.RecursiveCall):
+            raise errors.TypingError("a recursion through what follows a kernel")
         inner = function.get_call_type(typing_context, arguments.types, {})
         kind = inner.return_type
         outcome = types.Tuple((types.boolean, kind)) if result else types.boolean

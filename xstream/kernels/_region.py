@@ -23,11 +23,15 @@ from typing import Any
 
 from xstream.errors import KernelError
 from xstream.kernels import _cache
+from xstream.kernels._adapter import CompiledKernel
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._region_source import RegionSource
 from xstream.kernels.stage import Stage
 
 __all__ = ["CompiledRegion", "compile_region"]
+
+#: Only the region calls them: numba need not make them callable from Python and from C.
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +51,21 @@ class CompiledRegion:
 
 
 @lru_cache(maxsize=256)
-def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion:
-    """Compile a chain of stages for tuples of the first one's inputs."""
+def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
+    """Compile a chain of stages for tuples of the first one's inputs.
+
+    None where numba cannot compile them together: two kernels that hand their `out` to one jitted
+    helper look to it like a recursion.
+    """
     from xstream.kernels import _links  # noqa: F401  numba must know them
 
     written = RegionSource(stages)
     key = _key(stages, written.text)
     facts = _cache.read_facts(key)
-    address, from_cache, keep_alive = _compile(key, written)
+    compiled = _compile(key, written)
+    if compiled is None:
+        return None
+    address, from_cache, keep_alive = compiled
     if facts is None or not from_cache:
         _cache.write_facts(key, {"returns": []})
     return CompiledRegion(
@@ -72,8 +83,8 @@ def _key(stages: tuple[Stage, ...], source: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any]:
-    """The address, whether it came from disk, and what keeps it alive."""
+def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any] | None:
+    """The address, whether it came from disk, and what keeps it alive; None if it cannot be."""
     from numba import cfunc, types
     from numba.core import errors
 
@@ -85,7 +96,7 @@ def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any]:
             with warnings.catch_warnings():  # what cannot be cached need not be
                 warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
                 compiled = cfunc(signature, cache=cacheable, error_model="numpy")(module.region)
-        except errors.NumbaError:
+        except (errors.NumbaError, NotImplementedError):
             raise
         except Exception:
             # Typed at a prompt, or a cache that cannot be read or written: for this process.
@@ -93,13 +104,28 @@ def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any]:
             module = _cache.module_in_memory(key, written.text)
             _connect(module, key, written)
             compiled = cfunc(signature, error_model="numpy")(module.region)
-    except errors.NumbaError as error:
+    except (errors.NumbaError, NotImplementedError) as error:
+        if "recursion" in str(error):
+            return None
         names = ", ".join(s.code.kernel.name for s in written.stages if s.code is not None)
         raise KernelError(
             f"the kernels {names} compile alone and not together; run the query with fuse=False: "
             f"{str(error).splitlines()[0]}"
         ) from error
     return compiled.address, compiled.cache_hits > 0, (compiled, module)
+
+
+def _dispatcher(code: CompiledKernel) -> Any:
+    """The kernel's function for numba; compiled already where nothing in it depends on the region.
+
+    A kernel that emits calls what follows, which may be the same kernel: numba would take one
+    function for both for a recursion.
+    """
+    if code.mode != "iterate":
+        return code.keep_alive[1].kernel
+    from numba import njit
+
+    return njit(code.kernel.function, error_model="numpy", **_INNER)
 
 
 def _connect(module: Any, key: str, written: RegionSource) -> None:
@@ -110,13 +136,11 @@ def _connect(module: Any, key: str, written: RegionSource) -> None:
 
     for i, stage in enumerate(written.stages):
         if stage.code is not None:
-            setattr(module, f"kernel_{i}", stage.code.keep_alive[1].kernel)
+            setattr(module, f"kernel_{i}", _dispatcher(stage.code))
         if stage.looped is not None:
             setattr(module, f"each_{i}", stage.looped.dispatcher)
     for name in written.functions:
-        function = getattr(module, name)
-        inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only the region calls it
-        setattr(module, name, njit(function, error_model="numpy", **inner))
+        setattr(module, name, njit(getattr(module, name), error_model="numpy", **_INNER))
     for i, fields in written.links.items():
         link = LinkType(key, i, fields)
         link.after = getattr(module, f"after_{i}")

@@ -20,7 +20,7 @@ __all__ = ["RegionSource"]
 STATUS, STAGE, ENDED = (
     int(lib.XS_REGION_STATUS), int(lib.XS_REGION_STAGE), int(lib.XS_REGION_ENDED)
 )  # fmt: skip
-VERDICT = int(lib.XS_FRAME_VERDICT)
+VERDICT, COUNT = int(lib.XS_FRAME_VERDICT), int(lib.XS_REGION_COUNT)
 #: Indices lie between -INDEX_END and INDEX_END (xstream/sigseg/internal.h).
 INDEX_END = 2**62
 SCALED, RUNNING, GIVEN = (
@@ -67,6 +67,8 @@ class RegionSource:
         self._depth = 1
         self._texts: list[str] = []
         inputs = stages[0].inputs
+        #: Whether tuples have no segments: several can then be processed at once.
+        self.rows = not inputs.segment_bits
         self.members_at = int(lib.XS_REGION_INPUTS) + _words(inputs)
         self.tuples_at = self.members_at + len(stages)
         self.samples_at = self.tuples_at + len(stages)
@@ -106,8 +108,14 @@ class RegionSource:
         self._lines, self._depth = outer, depth
 
     def _write(self) -> None:
-        with self.function("run", "R"):
-            self._stage(0, self._inputs())
+        if self.rows:
+            with self.function("one", "R, A"):
+                self._stage(0, self._inputs())
+            with self.function("run", "R"):
+                self._rows()
+        else:
+            with self.function("run", "R"):
+                self._stage(0, self._inputs())
         ended = [
             i for i, s in enumerate(self.stages) if s.code is not None and s.code.kernel.at_end
         ]
@@ -120,9 +128,19 @@ class RegionSource:
             lines += [f"    elif ended == {i + 1}:", f"        guarded_call(R, finish_{i}, (R,))"]
         self._texts += lines
 
+    def _rows(self) -> None:
+        """The loop over tuples without segments, which lie one after another."""
+        self.put(f"A = word(R, {int(lib.XS_REGION_ROWS)})")
+        with self.block(f"for j in range(word(R, {COUNT})):"):
+            with self.block("if not one(R, A):"):
+                self.put("return False")
+            self.put(f"A += {8 * len(self.stages[0].inputs)}")
+        self.put("return True")
+
     def _inputs(self) -> list[Value]:
         """The region's input; arrays are made of the fields that some stage reads."""
-        values, at = [], int(lib.XS_REGION_INPUTS)
+        values, at = [], 0 if self.rows else int(lib.XS_REGION_INPUTS)
+        frame = "A" if self.rows else "R"
         for number, field in enumerate(self.stages[0].inputs):
             if isinstance(field.type, Segment):
                 start = f"word(R, {at + 2})"
@@ -131,7 +149,7 @@ class RegionSource:
                 continue
             name = f"number_{number}"
             word = self.layout.scalar(at, field.type.kind).expression
-            self.put(f"{name} = {_frame_words(word, 'R')}")
+            self.put(f"{name} = {_frame_words(word, frame)}")
             values.append(Value(field.type, name, origin=number))
             at += 1
         return values
@@ -422,8 +440,11 @@ class RegionSource:
         whole = [value.origin for value in values] == list(range(len(self.stages[0].inputs)))
         if whole:
             self._send_outputs(values)
-            self.put(f"put(R, {VERDICT}, 1)", "return True")
-            return
+            if not self.rows:
+                self.put(f"put(R, {VERDICT}, 1)", "return True")
+                return
+            with self.block(f"if word(R, {COUNT}) == 1:"):
+                self.put(f"put(R, {VERDICT}, 1)", "return True")
         for field, value in enumerate(values):
             if isinstance(value.type, Segment) and value.origin < 0:
                 width = f"len({value.name})"

@@ -52,7 +52,9 @@ typedef enum {
     XS_REGION_STAGE,   /* which member that is about */
     XS_REGION_ENDED,   /* the member, counted from 1, whose streams have ended; 0: a tuple */
     XS_REGION_OUTSIDE, /* void (*)(int64_t *frame, int64_t stage, int64_t start, int64_t width) */
-    XS_REGION_INPUTS   /* the first input word */
+    XS_REGION_ROWS,    /* inputs without segments: the address of the first tuple */
+    XS_REGION_COUNT,   /* how many tuples there are, one after another */
+    XS_REGION_INPUTS   /* the first input word, where inputs have segments */
 } xs_region_word;
 typedef enum {
     XS_REGION_RAISED = 1, /* the member raised; its tuple is in its frame */

@@ -181,8 +181,21 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
     return XS_OK;
 }
 
+/* Tuples without segments are read where they are. */
+static int32_t region_process_many(xs_op *op, const xs_slot *rows, int64_t count)
+{
+    xs_region *region = (xs_region *)op;
+    region->frame[XS_REGION_ROWS] = (int64_t)rows;
+    region->frame[XS_REGION_COUNT] = count;
+    region->frame[XS_FRAME_VERDICT] = 0;
+    region->input = rows;
+    region->call(region->frame);
+    return after_call(region);
+}
+
 static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
+    if (!op->in_shape[0].segments) return region_process_many(op, tuple, 1);
     xs_region *region = (xs_region *)op;
     xs_block *held[MAX_FIELDS];
     int32_t holds = 0, status = fill_inputs(region, tuple, held, &holds);
@@ -219,7 +232,7 @@ static void region_destroy(xs_op *op)
 }
 
 static const xs_op_table region_table = {
-    .process = region_process, .finish = region_finish, .destroy = region_destroy};
+    .process = region_process, .process_many = region_process_many, .finish = region_finish, .destroy = region_destroy};
 
 xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t outputs_at,
                     int32_t members_at, int32_t members)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from xstream.engine.schema import Schema, Segment
 from xstream.kernels._adapter import CompiledKernel
@@ -28,7 +30,7 @@ class Stage:
     each: EachFunction | None = field(default=None, repr=False)
     chosen: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def looped(self) -> EachFunction | None:
         """Its function of one sample, where its loop can be joined to its neighbours'.
 
@@ -39,6 +41,23 @@ class Stage:
         if not joinable or each is None or each.kernel.states or not any(each.sampled):
             return None
         return each
+
+    @cached_property
+    def shares_out(self) -> bool:
+        """Whether its kernel gives `out` to another function instead of emitting itself.
+
+        Numba compiles such a helper while it compiles what follows the emit, and takes a second
+        use of it in there for a recursion.
+        """
+        if self.code is None or self.code.mode != "iterate":
+            return False
+        code = list(dis.get_instructions(self.code.kernel.function))
+        return any(
+            now.opname.startswith("LOAD_FAST")
+            and "out" in (now.argval if isinstance(now.argval, tuple) else (now.argval,))
+            and following.opname not in ("LOAD_ATTR", "LOAD_METHOD")
+            for now, following in pairwise(code)
+        )
 
     @property
     def itemsizes(self) -> tuple[int, ...]:

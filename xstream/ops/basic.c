@@ -19,7 +19,10 @@ xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_tabl
 
 static int32_t count_process(xs_op *op, int32_t port, const xs_slot *tuple) { return XS_OK; }
 
-static const xs_op_table count_table = {.process = count_process};
+static int32_t count_process_many(xs_op *op, const xs_slot *rows, int64_t count) { return XS_OK; }
+
+static const xs_op_table count_table = {
+    .process = count_process, .process_many = count_process_many};
 
 xs_op *xs_op_count(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &count_table); }
 

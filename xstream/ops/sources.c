@@ -149,8 +149,8 @@ static xs_slot sample_slot(const char *at, int32_t type)
     }
 }
 
-/* A sample with its index, which is its timestamp. */
-static int32_t sample_produce(xs_op *op)
+/* Samples with their indices, which are their timestamps: at most up to the end of the recording. */
+static int32_t sample_produce_many(xs_op *op, int64_t most, int64_t *made)
 {
     xs_sample_source *samples = (xs_sample_source *)op;
     xs_array_source *source = &samples->source;
@@ -161,14 +161,28 @@ static int32_t sample_produce(xs_op *op)
         source->at = 0;
         if (!recording->width) return XS_END;
     }
-    const char *data = recording->block->data + recording->offset;
-    xs_slot tuple[2] = {{.i = source->index++},
-                        sample_slot(data + source->at++ * recording->itemsize, samples->type)};
-    op->samples++;
-    return emit(op, 0, tuple);
+    int64_t left = recording->width - source->at, count = most < left ? most : left;
+    const char *at = recording->block->data + recording->offset + source->at * recording->itemsize;
+    xs_slot rows[MANY][2];
+    for (int64_t i = 0; i < count; i++, at += recording->itemsize) {
+        rows[i][0].i = source->index + i;
+        rows[i][1] = sample_slot(at, samples->type);
+    }
+    source->index += count;
+    source->at += count;
+    op->samples += count;
+    *made = count;
+    return count == 1 ? emit(op, 0, rows[0]) : emit_many(op, rows[0], count);
 }
 
-static const xs_op_table sample_table = {.produce = sample_produce, .destroy = recording_destroy};
+static int32_t sample_produce(xs_op *op)
+{
+    int64_t made;
+    return sample_produce_many(op, 1, &made);
+}
+
+static const xs_op_table sample_table = {
+    .produce = sample_produce, .produce_many = sample_produce_many, .destroy = recording_destroy};
 
 xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64_t repeat)
 {

@@ -28,6 +28,15 @@ static uintptr_t stack_floor(void)
     return here - (room < NEST_BYTES ? room : NEST_BYTES);
 }
 
+/* How many tuples a source may emit at once: until the next one is timed, and no more than its burst. */
+static int64_t at_once(const xs_op *source, int64_t burst)
+{
+    const xs_plan *plan = source->plan;
+    if (!source->table->produce_many || plan->timed) return 1;
+    int64_t most = plan->until_timed < MANY ? plan->until_timed : MANY;
+    return burst && burst - plan->admitted < most ? burst - plan->admitted : most;
+}
+
 /* Lets one source in: at most `burst` tuples, or as many as there are within the budget. A burst that
  * the budget cuts short goes on when the plan next runs: streams that belong together must not drift
  * apart. */
@@ -42,6 +51,16 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         if (atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_END;
         plan_sample_timing(plan);
         if (unlikely(source->tuples < FIRST_TIMED) && !plan->timed) plan_set_timing(plan, true, 1);
+        int64_t most = at_once(source, burst);
+        if (most > 1) {
+            int64_t made = 0;
+            int32_t ended = source->table->produce_many(source, most, &made);
+            source->tuples += made;
+            if (ended) return ended;
+            plan->until_timed -= made - 1;
+            plan->admitted += made - 1;
+            continue;
+        }
         xs_cost_mark mark;
         if (plan->profiled) cost_enter(plan, &mark);
         int64_t begin = plan->timed ? engine_now_ns() : 0;
