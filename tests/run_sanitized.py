@@ -41,6 +41,7 @@ PARTS = {
             "together",
             "aggregate",
             "relation",
+            "hold",
             "memory_runs_out",
         )
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
 from xstream.engine.operator import Operator
@@ -13,9 +12,9 @@ from xstream.errors import GraphError
 from xstream.graph import Port, RelationRef, SinkRef
 from xstream.kernels.apply import Sink, apply
 from xstream.kernels.kernel import Kernel
-from xstream.ops.aggregate import Aggregate, values_of
 from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
 from xstream.ops.deinterleave import Deinterleave
+from xstream.ops.flow_methods import FlowMethods
 from xstream.ops.gate import Gate
 from xstream.ops.join import Join
 from xstream.ops.partition import Divide
@@ -37,7 +36,7 @@ class WriteTarget(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stream(Port, SignalMethods):
+class Stream(Port, FlowMethods, SignalMethods):
     """An output of an operator. Every method adds an operator that takes its tuples."""
 
     def then(self, operator: Operator, *others: Stream, name: str | None = None) -> Stream:
@@ -236,53 +235,6 @@ class Stream(Port, SignalMethods):
         [(2, 0.25, 7)]
         """
         return self.then(Join(on, unique), other, name=name)
-
-    def aggregate(
-        self,
-        values: Mapping[str, Any],
-        *,
-        by: str | Sequence[str] = (),
-        window: float | Fraction | None = None,
-        step: float | Fraction | None = None,
-        time: str | None = None,
-        report: str = "close",
-        late: str = "error",
-        lateness: int = 0,
-        empty: bool = False,
-        name: str | None = None,
-    ) -> Stream:
-        """Values of every group in every window: (start, stop), the fields of `by`, the values.
-
-        `values` names each value: `"count"`, or (kind, field) with a kind of sum, mean, std, min,
-        max, first, last, distinct, or with a kernel that takes the array of the group's values in
-        the window and returns a number. Rows are tuples of numbers, or the samples of segments.
-
-        A window is `window` rows of its group, every `step` rows; or, with `time`, the rows whose
-        integer field `time` lies in [end - window, end), for every multiple `end` of `step`. With
-        `time="timebase"`, window and step are seconds of a signal. Without `step` windows do not
-        overlap; without `window` the whole stream is one.
-
-        `report="close"` reports a window of rows when it is full, and a window of time when a row
-        at or behind its end (plus `lateness`) has come or the stream ends. Windows come in order,
-        and groups in the order in which they first came; `empty` also reports windows without
-        rows. `report="change"` reports a group in the current window whenever rows enter or leave
-        it. A row of a window that has been reported is an error, or dropped and counted in
-        `run.stats` where `late="drop"`.
-
-        >>> import xstream as xs
-        >>> q = xs.Query()
-        >>> rows = [(0, 7, 1.0), (3, 8, 5.0), (4, 7, 2.0), (11, 7, 9.0)]
-        >>> src = q.source(xs.io.iterable(rows, out={"time": int, "car": int, "speed": float}))
-        >>> values = {"n": "count", "speed": ("mean", "speed")}
-        >>> out = src.aggregate(values, by="car", window=10, time="time").collect()
-        >>> q.run()[out]
-        [(0, 10, 7, 2, 1.5), (0, 10, 8, 1, 5.0), (10, 20, 7, 1, 9.0)]
-        """
-        keys = (by,) if isinstance(by, str) else tuple(by)
-        operator = Aggregate(
-            values_of(values), keys, window, step, time, report, late, lateness, empty
-        )
-        return self.then(operator, name=name)
 
     # -- relations ---------------------------------------------------------------------------
 

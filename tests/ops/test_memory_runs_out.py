@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from xstream.ops.dewindow import Dewindow
 from xstream.ops.fft import Fft
 from xstream.ops.gate import Gate
 from xstream.ops.haar import Haar
+from xstream.ops.hold import Delay
 from xstream.ops.join import Join
 from xstream.ops.rewindow import Rewindow
 from xstream.ops.sync import Sync
@@ -22,6 +24,8 @@ from xstream.ops.zip import Zip
 from xstream.testing import CutSignal, run_operator
 
 SIGNAL = CutSignal(np.arange(256, dtype=np.float32), cuts=tuple(range(32, 256, 32)), joints=(40,))
+SIGNAL_AT_8_HZ = replace(SIGNAL, timebase=xs.Timebase(rate_hz=8.0))
+SIGNAL_AT_3_HZ = replace(SIGNAL, timebase=xs.Timebase(rate_hz=3.0))
 RANGES = [(True, start, start + 50) for start in range(0, 200, 25)]
 CASES: list[tuple[Any, ...]] = [
     (Rewindow(48), SIGNAL),
@@ -31,6 +35,8 @@ CASES: list[tuple[Any, ...]] = [
     (Gate(), RANGES, SIGNAL),
     (Sync(), RANGES, SIGNAL, SIGNAL),
     (Sync(flush=True), [*RANGES, (True, 240, 999)], SIGNAL),
+    (Zip(), SIGNAL_AT_8_HZ, SIGNAL_AT_3_HZ),
+    (Delay(3), SIGNAL),
     (Deinterleave(3), SIGNAL),
     (Fft(32), SIGNAL),
     (Haar(2, bands=True), SIGNAL),
@@ -83,7 +89,7 @@ def _source(items: Any) -> Any:
     from xstream.testing import list_source
 
     if isinstance(items, CutSignal):
-        return list_source(items.segments, xs.Segment(items.samples.dtype))
+        return list_source(items.segments, xs.Segment(items.samples.dtype, items.timebase))
     return list_source(items)
 
 

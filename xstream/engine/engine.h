@@ -231,6 +231,8 @@ int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape)
 int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple); /* takes over the counts */
 bool queue_pop(xs_queue *queue, xs_slot *tuple); /* the counts go to the caller */
 void queue_clear(xs_queue *queue);
+const xs_slot *queue_last(const xs_queue *queue); /* the newest tuple; there must be one */
+void queue_drop_last(xs_queue *queue);
 int32_t queue_run_one(xs_queue *queue); /* pops, processes, drops */
 int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple); /* as if it had been popped */
 void queue_mark_ready(xs_queue *queue);

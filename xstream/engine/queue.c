@@ -192,3 +192,15 @@ void queue_clear(xs_queue *queue)
     queue->ring = NULL;
     queue->capacity = 0;
 }
+
+const xs_slot *queue_last(const xs_queue *queue)
+{
+    int64_t at = (queue->head + queue->length - 1) & (queue->capacity - 1);
+    return queue->ring + at * ring_fields(queue);
+}
+
+void queue_drop_last(xs_queue *queue)
+{
+    tuple_drop(queue_last(queue), queue->op->in_shape[queue->port].segments);
+    queue->length--;
+}

@@ -113,6 +113,15 @@ int32_t xs_relation_use(xs_op *op, int32_t number, const xs_use *use);
 int32_t xs_relation_fill(xs_op *op, const int64_t *rows, int64_t count);
 const int64_t *xs_relation_rows(xs_op *op, int64_t *count);
 
+/* Holds tuples of port 0 until port 1 has had one whose field is at least theirs, or equal to it. */
+xs_op *xs_op_wait_for(xs_plan *plan, int32_t held, int32_t awaited, int32_t equal, int32_t flush);
+/* Holds tuples for so many more, or until the field `time` (-1: none) has advanced by so much. */
+xs_op *xs_op_delay(xs_plan *plan, int64_t amount, int32_t time, int32_t stamped);
+/* Drops tuples while its queue is longer than `limit`: in tuples, or in the field `time`. */
+typedef enum { XS_SHED_OLDEST, XS_SHED_NEWEST, XS_SHED_RANDOM, XS_SHED_KEY } xs_shed_policy;
+xs_op *xs_op_shed(xs_plan *plan, int64_t limit, int32_t time, int32_t policy, int32_t key,
+                  int64_t seed);
+
 /* Results of sinks. */
 int64_t xs_collected(xs_op *op);
 const xs_slot *xs_collected_tuple(xs_op *op, int64_t number);
