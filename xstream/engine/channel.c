@@ -149,7 +149,7 @@ static int32_t take(xs_op *op)
                            "queries with one");
         }
     op->samples += shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1;
-    int32_t status = emit(op, 0, tuple);
+    int32_t status = emit_giving(op, 0, tuple, tuple);
     tuple_drop(tuple, shape->segments);
     return status;
 }

@@ -105,6 +105,9 @@ struct xs_plan {
     uint64_t random;          /* what the next is drawn from */
     bool profiled;
     xs_cost child_cost; /* of what the operator that runs has called */
+    /* The tuple that whoever is being called may take segments from, leaving NULL: the caller emits
+     * it once, to one operator, and has no further use for it. NULL: none. */
+    xs_slot *given;
     xs_manager *manager;
     xs_op **op;
     int32_t ops, capacity;
@@ -194,9 +197,13 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
 /* In a part that is not the operator's own: the first failure of `plan`. */
 int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tuple);
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
+/* Segments that somebody has taken are gone already. */
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
-    for (; segments; segments &= segments - 1) xs_seg_drop(tuple[__builtin_ctzll(segments)].seg);
+    for (; segments; segments &= segments - 1) {
+        xs_seg *seg = tuple[__builtin_ctzll(segments)].seg;
+        if (likely(seg)) xs_seg_drop(seg);
+    }
 }
 
 /* arrivals.c */
@@ -277,14 +284,32 @@ int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count); /* on port 0 *
 /* Hands a tuple over an edge: by reference if it can be, else through the queue. */
 int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
 
+/* Emits a tuple that the caller goes on using. */
 static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     const xs_out *out = &op->out[port];
     op->emitted++;
     for (int32_t i = 0; i < out->edges; i++) {
+        op->plan->given = NULL;
         int32_t status = pass(&out->edge[i], tuple, &out->shape);
         if (unlikely(status)) return status;
     }
     return XS_OK;
+}
+
+/* Emits a tuple whose segments may be taken: `tuple` if they are the caller's alone to give, NULL if
+ * not. Of several successors only the last may take any, when the others have seen them. */
+static inline int32_t emit_giving(xs_op *op, int32_t port, const xs_slot *tuple, xs_slot *given)
+{
+    const xs_out *out = &op->out[port];
+    xs_plan *plan = op->plan;
+    int32_t status = XS_OK;
+    op->emitted++;
+    for (int32_t i = 0; i < out->edges && likely(!status); i++) {
+        plan->given = i + 1 == out->edges ? given : NULL;
+        status = pass(&out->edge[i], tuple, &out->shape);
+    }
+    plan->given = NULL;
+    return status;
 }
 #endif

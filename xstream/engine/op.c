@@ -98,8 +98,11 @@ int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tu
     plan->failed_fields = shape->fields;
     plan->failed_segments = shape->segments;
     memcpy(plan->failed_tuple, tuple, (size_t)shape->fields * sizeof *tuple);
-    for (uint64_t left = shape->segments; left; left &= left - 1)
-        xs_seg_ref(tuple[__builtin_ctzll(left)].seg);
+    for (uint64_t left = shape->segments; left; left &= left - 1) {
+        xs_seg *seg = tuple[__builtin_ctzll(left)].seg;
+        if (seg) xs_seg_ref(seg);
+        else plan->failed_segments &= ~(left & -left); /* taken, and gone */
+    }
     return XS_FAILED;
 }
 
@@ -148,6 +151,7 @@ static bool stack_is_short(const xs_plan *plan)
 static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
     xs_slot own[MAX_FIELDS];
+    xs_plan *given_by = NULL;
     int32_t status;
     for (;;) {
         xs_op *to = edge->ring ? ring_stand_in(edge) : edge->to;
@@ -176,7 +180,8 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
                 status = pass_failed(to, edge->port, tuple);
                 break;
             }
-            tuple = own;
+            tuple = plan->given = own;
+            given_by = plan;
         }
         op_counts(to, tuple);
         status = plan->timed ? process_timed(to, edge->port, tuple)
@@ -187,13 +192,16 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
         }
         const xs_out *out = &to->out[0];
         if (out->edges != 1) {
-            status = emit(to, 0, tuple);
+            status = emit_giving(to, 0, tuple, plan->given);
             break;
         }
         to->emitted++;
         edge = out->edge;
     }
-    if (tuple == own) tuple_drop(own, shape->segments);
+    if (given_by) {
+        given_by->given = NULL;
+        tuple_drop(own, shape->segments);
+    }
     return status;
 }
 
@@ -209,7 +217,8 @@ int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
         op_counts(to, tuple);
         int32_t status = to->process(to, port, tuple);
         if (status != XS_FORWARD) return likely(!status) ? XS_OK : pass_failed(to, port, tuple);
-        if (unlikely(!to->only || plan->slow_pass)) return emit(to, 0, tuple);
+        if (unlikely(!to->only || plan->slow_pass))
+            return emit_giving(to, 0, tuple, plan->given);
         to->emitted++;
         port = to->only_port;
         to = to->only;

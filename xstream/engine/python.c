@@ -22,7 +22,7 @@ static int32_t send_rows(xs_python *python)
     int32_t status = XS_OK;
     for (int64_t i = 0; i < exchange->count; i++) {
         xs_slot *row = exchange->rows + i * shape->fields;
-        if (!status) status = emit(&python->op, exchange->port, row);
+        if (!status) status = emit_giving(&python->op, exchange->port, row, row);
         tuple_drop(row, shape->segments);
     }
     exchange->count = 0;

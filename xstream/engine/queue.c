@@ -168,6 +168,7 @@ int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple)
     op_counts(op, tuple);
     plan_sample_timing(plan);
     /* The copy was made on the way in, so this hand-over is by reference even under copy-always. */
+    plan->given = tuple;
     int32_t status = unlikely(plan->timed) ? process_timed(op, queue->port, tuple)
                                            : op->process(op, queue->port, tuple);
     if (status == XS_FORWARD) {
@@ -176,10 +177,11 @@ int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple)
             op->emitted++; /* from queue to queue: the counts move along */
             return queue_push_owned(out->edge->queue, tuple);
         }
-        status = emit(op, 0, tuple);
+        status = emit_giving(op, 0, tuple, plan->given);
     } else if (unlikely(status)) {
         pass_failed(op, queue->port, tuple);
     }
+    plan->given = NULL;
     tuple_drop(tuple, op->in_shape[queue->port].segments);
     return status;
 }

@@ -11,6 +11,7 @@ from collections import namedtuple
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from xstream.engine.schema import Field, FieldType, Out, Schema, Segment
 from xstream.errors import KernelError
 from xstream.kernels import _cache
 from xstream.kernels._arguments import ArgumentType
+from xstream.kernels._expression import is_expression
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._frame import (
     Layout,
@@ -53,6 +55,7 @@ class CompiledKernel:
     outputs: Schema | None  # None: a filter
     rules: tuple[OutputRule, ...]
     used: int  # fields that the kernel reads, by bit
+    in_place: int  # the field whose samples the output may overwrite; -1: none
     from_cache: bool
     keep_alive: Any
 
@@ -91,13 +94,28 @@ def compile_kernel(
         fields, rules = output_fields(kernel, mode, inputs, facts["returns"])
         total = outputs_at + max(len(rules), 1)
         source = call.source(fields, total)
+        over = _overwritten(kernel, call.loops_over(fields), sources, inputs, fields)
         address, from_cache, keep_alive = call.compile(key, source)
         _cache.write_facts(key, facts) if not from_cache else None
     return CompiledKernel(
         kernel, mode, address, total, arguments_at, states_at, outputs_at,
         Schema(fields) if fields else None, rules,
-        used_fields(sources, inputs), from_cache, keep_alive,
+        used_fields(sources, inputs), over, from_cache, keep_alive,
     )  # fmt: skip
+
+
+def _overwritten(
+    kernel: Kernel, looped: str | None, sources: list[int], inputs: Schema,
+    fields: tuple[Field, ...],
+) -> int:  # fmt: skip
+    """The field whose samples the only output may overwrite, one by one; -1 if there is none."""
+    parameter = looped or kernel.in_place
+    if parameter is None or len(fields) != 1 or not isinstance(fields[0].type, Segment):
+        return -1
+    number = sources[kernel.data_parameters().index(parameter)]
+    given = inputs.types[number] if number < len(inputs) else None
+    same = isinstance(given, Segment) and given.dtype == fields[0].type.dtype
+    return number if same else -1
 
 
 def _check_compiler(debug: bool) -> None:
@@ -165,12 +183,30 @@ class _Call:
 
         self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
         self.words, self.states, self.outputs_at = words, states, outputs_at
+        self.debug = debug
         self.compiled = _jitted(kernel, debug)
 
     @property
     def fills(self) -> bool:
         """Whether the kernel fills arrays instead of returning them."""
         return self.mode == "map" and "out" in self.kernel.parameters
+
+    @cached_property
+    def expression_of(self) -> str | None:
+        """The parameter that holds samples, where the kernel is an expression over them."""
+        from numba import types
+
+        named = zip(self.kernel.data_parameters(), self.words, strict=True)
+        arrays = [name for name, word in named if isinstance(word.numba_type, types.Array)]
+        plain = self.mode == "map" and not (self.debug or self.states or self.kernel.out)
+        if not plain or len(arrays) != 1 or not self.inputs.segment_bits:
+            return None
+        return arrays[0] if is_expression(self.kernel.function) else None
+
+    def loops_over(self, fields: tuple[Field, ...]) -> str | None:
+        """The parameter whose samples the adapter gives to the kernel one by one, if it does."""
+        one = len(fields) == 1 and isinstance(fields[0].type, Segment)
+        return self.expression_of if one else None
 
     def return_types(self) -> list[str]:
         """What the kernel returns, as numba sees it: `array:dtype` or `scalar:kind` each."""
@@ -236,15 +272,27 @@ class _Call:
         if self.states:
             items = ", ".join(word.expression for word in self.states)
             expressions["state"] = f"State({items})" if self.kernel.state_names else items
+        looped = self.loops_over(fields)
         if self.mode == "iterate":
             expressions["out"] = "_emitter(frame)"
         elif self.fills:
             before, expressions["out"] = self._allocations(fields)
+        elif looped:
+            before, _ = self._allocations(fields)
         passed_on = "".join(f"{expressions[name]}, " for name in self.kernel.parameters)
-        body.append(f"r = _call(frame, kernel, ({passed_on}))")
+        if looped:
+            rest = "".join(f"{text}, " for name, text in expressions.items() if name != looped)
+            body += [
+                f"if p0 == {passed[looped].address}:",
+                f"    _call(frame, loop_in_place, (o0, {rest}))",
+                "else:",
+                f"    _call(frame, loop, ({expressions[looped]}, o0, {rest}))",
+            ]
+        else:
+            body.append(f"r = _call(frame, kernel, ({passed_on}))")
         if self.mode == "filter":
             body.append("w[4] = 1 if r else 0")
-        elif self.mode == "map" and not self.fills:
+        elif self.mode == "map" and not self.fills and not looped:
             body += ["if w[3] != 0:", "    return", *self._results(fields)]
         lines = [
             '"""Written by xstream for one kernel; made again when it is missing."""',
@@ -269,6 +317,8 @@ class _Call:
                 f"_emitter = emitter_maker({described!r}, {self.outputs_at}, {total}, "
                 f"{self._first_segment_word() + 2})"
             )
+        if looped:
+            lines += self._loops(looped)
         lines += [
             "",
             "",
@@ -279,6 +329,27 @@ class _Call:
             "",
         ]
         return "\n".join(lines)
+
+    def _loops(self, looped: str) -> list[str]:
+        """Loops that give the kernel one sample after the other. The second is for one array alone:
+        two that overlap would not be vectorised."""
+        rest = "".join(f", {name}" for name in self.kernel.parameters if name != looped)
+        lines = ["from numba import njit"]
+        for name, samples in (("loop", "_x"), ("loop_in_place", "_out")):
+            given = ", ".join(
+                f"{samples}[_i]" if parameter == looped else parameter
+                for parameter in self.kernel.parameters
+            )
+            arrays = "_x, _out" if samples == "_x" else "_out"
+            lines += [
+                "",
+                "",
+                "@njit(error_model='numpy')",
+                f"def {name}({arrays}{rest}):",
+                "    for _i in range(len(_out)):",
+                f"        _out[_i] = kernel({given})",
+            ]
+        return lines
 
     def _emitted(self, type_: FieldType) -> tuple[str, str]:
         if isinstance(type_, Segment):
@@ -293,7 +364,7 @@ class _Call:
     def _allocations(self, fields: tuple[Field, ...]) -> tuple[list[str], str]:
         """Output arrays for the kernel to fill, as wide as `out=` says."""
         lines: list[str] = []
-        declared = dict(self.kernel.out_fields or ())
+        declared = dict(self.kernel.out_fields or ((field.name, None) for field in fields))
         width_word = self._first_segment_word() + 1
         first = self.inputs.segment_bits
         for i, field in enumerate(fields):

@@ -69,7 +69,7 @@ def looped(
     if not any(each.sampled):
         return Loop(_scalar_kernel(each, how), how, each)
     if how == "map":
-        return Loop(_map_kernel(each), "map", each)
+        return Loop(_map_kernel(each, inputs), "map", each)
     return Loop(_filter_kernel(each, inputs), "iterate", each)
 
 
@@ -238,11 +238,15 @@ def _returned(
 # -- the loops ---------------------------------------------------------------------------------
 
 
-def _call(each: EachFunction) -> str:
-    """The call for sample number `_xs_i`, or for a tuple of scalars."""
+def _call(each: EachFunction, overwritten: str | None = None) -> str:
+    """The call for sample number `_xs_i`, or for a tuple of scalars.
+
+    The samples of a parameter that is overwritten are found in the output.
+    """
     given = {}
     for number, name in enumerate(each.kernel.data_parameters()):
-        given[name] = f"{name}[{_I}]" if each.sampled[number] else name
+        array = "out" if name == overwritten else name
+        given[name] = f"{array}[{_I}]" if each.sampled[number] else name
     given["state"] = "state"
     return f"{_F}({', '.join(given[name] for name in each.kernel.parameters)})"
 
@@ -301,9 +305,27 @@ def _scalar_kernel(each: EachFunction, how: str) -> Kernel:
     return _kernel_of(each, [f"    return {_call(each)}"], out, parameter=False)
 
 
-def _map_kernel(each: EachFunction) -> Kernel:
+def _overwritten(each: EachFunction, inputs: Schema) -> str | None:
+    """The parameter whose samples the results may take the place of: they are of its type."""
+    for number, name in enumerate(each.kernel.data_parameters()):
+        type_ = inputs.types[each.sources[number]] if each.sampled[number] else None
+        if isinstance(type_, Segment) and not each.several and type_.dtype == each.returns[0]:
+            return name
+    return None
+
+
+def _map_kernel(each: EachFunction, inputs: Schema) -> Kernel:
     """The loop that fills an array with a result for each sample."""
     lines = [f"    for {_I} in range({_N}):"]
+    over = _overwritten(each, inputs)
+    if over:  # a loop over one array alone: two that overlap would not be vectorised
+        lines = [
+            f"    if {over}.ctypes.data == out.ctypes.data:",
+            f"        for {_I} in range({_N}):",
+            f"            out[{_I}] = {_call(each, over)}",
+            "        return",
+            *lines,
+        ]
     if each.several:
         lines.append(f"        {_R} = {_call(each)}")
         place = "out[{i}]" if len(each.returns) > 1 else "out"
@@ -313,7 +335,9 @@ def _map_kernel(each: EachFunction) -> Kernel:
     else:
         lines.append(f"        out[{_I}] = {_call(each)}")
     out = dict(zip(_names(each), map(Out, each.returns), strict=True))
-    return _kernel_of(each, lines, out, parameter=True)
+    kernel = _kernel_of(each, lines, out, parameter=True)
+    kernel.in_place = over
+    return kernel
 
 
 def _filter_kernel(each: EachFunction, inputs: Schema) -> Kernel:

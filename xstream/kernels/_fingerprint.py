@@ -32,7 +32,7 @@ _OPAQUE_ROOTS = {
 _OPAQUE_MODULES = {"xstream", "xstream.kernels._numba", "xstream.kernels._rolling"}
 _OURS = (
     "_numba.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py", "_each.py", "_rolling.py",
-    "_links.py", "_debug.py", "kernel.h",
+    "_expression.py", "_links.py", "_debug.py", "kernel.h",
 )  # fmt: skip
 
 

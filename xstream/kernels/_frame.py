@@ -47,6 +47,7 @@ class Word:
 
     expression: str
     numba_type: Any
+    address: str = ""  # the word that holds an array's address
 
 
 class Layout:
@@ -82,7 +83,7 @@ class Layout:
             raise KernelError(f"numba cannot express dtype {dtype}: convert it first")
         array = f"carray(_at(w[{at}]), (w[{at + 1}],), {self.dtype_name(dtype)})"
         numba_type = types.Array(item, 1, "C", readonly=readonly)
-        return Word(f"_readonly({array})" if readonly else array, numba_type)
+        return Word(f"_readonly({array})" if readonly else array, numba_type, f"w[{at}]")
 
     def scalar(self, at: int, kind: str) -> Word:
         """A number of a kind at `at`."""

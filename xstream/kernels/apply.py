@@ -105,6 +105,7 @@ class KernelApply(Operator):
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
         lib.xs_kernel_uses(op, code.used)
+        lib.xs_kernel_in_place(op, code.in_place)
         self._fill_arguments(plan, op, code, inputs[0])
         self._set_states(op, states)
         return op

@@ -36,6 +36,9 @@ typedef struct xs_kernel {
     uint64_t used; /* fields of the input that the kernel reads, by bit */
     bool send_failed, at_end;
     int64_t start; /* of the first input segment */
+    const void *first_data; /* and its samples */
+    int32_t in_place; /* the field whose samples the output may take the place of; -1: none */
+    xs_slot *taken_from; /* where that segment is to be taken, in this call; NULL: it is shared */
     xs_output *output;
     xs_state *outgrown;
     xs_rolling **rolling; /* by state; NULL for arrays, and where none is rolling */
@@ -96,6 +99,27 @@ static int64_t output_start(const xs_kernel *kernel, const xs_output *output, in
     }
 }
 
+/* The input's segment becomes the output's: its samples are about to be overwritten one by one. */
+static void *take_input(xs_kernel *kernel, xs_output *output, int64_t start)
+{
+    xs_seg *seg = kernel->taken_from->seg;
+    kernel->taken_from->seg = NULL;
+    seg->start = start;
+    output->seg = seg;
+    output->next = seg_stop(seg);
+    return xs_seg_own_data(seg);
+}
+
+/* After a failure the tuple is shown, so it must have its segment again. */
+static void give_back(xs_kernel *kernel)
+{
+    xs_output *output = &kernel->output[0];
+    if (!kernel->taken_from || kernel->taken_from->seg || !output->seg) return;
+    output->seg->start = kernel->start;
+    kernel->taken_from->seg = output->seg;
+    output->seg = NULL;
+}
+
 static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start)
 {
     xs_kernel *kernel = (xs_kernel *)frame[XS_FRAME_SELF];
@@ -103,12 +127,16 @@ static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_
     if (output->seg) xs_seg_drop(output->seg);
     output->seg = NULL;
     start = output_start(kernel, output, start);
+    if (kernel->taken_from && kernel->taken_from->seg && likely(indices_fit(start, width)) &&
+        width == kernel->taken_from->seg->width)
+        return take_input(kernel, output, start);
     if (unlikely(!indices_fit(start, width))) {
         kernel->send_failed = true;
         op_outside(&kernel->op, start, width);
         return NULL;
     }
-    output->seg = xs_seg_new(kernel->op.plan->manager, start, width, output->itemsize);
+    output->seg = xs_seg_new_beside(kernel->op.plan->manager, start, width, output->itemsize,
+                                    kernel->first_data);
     if (!output->seg) {
         kernel->send_failed = true;
         op_out_of_memory(&kernel->op);
@@ -134,7 +162,7 @@ static int64_t frame_send(int64_t *frame)
         }
     }
     /* Further calls of this kernel while it emits are impossible: cycles go through queues. */
-    int32_t status = emit(&kernel->op, 0, tuple);
+    int32_t status = emit_giving(&kernel->op, 0, tuple, tuple);
     tuple_drop(tuple, shape->segments);
     if (status) kernel->send_failed = true;
     return status;
@@ -214,14 +242,23 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
             continue;
         }
         xs_seg *seg = tuple[field].seg;
-        xs_block *hold;
-        const void *data = kernel_contiguous(seg, &hold);
+        xs_block *hold = NULL;
+        const void *data;
+        if (field == kernel->in_place && kernel->op.plan->given == tuple && xs_seg_is_own(seg)) {
+            kernel->taken_from = &kernel->op.plan->given[field];
+            data = xs_seg_own_data(seg);
+        } else {
+            data = kernel_contiguous(seg, &hold);
+        }
         if (unlikely(!data)) return op_out_of_memory(&kernel->op);
         if (hold) held[(*holds)++] = hold;
         *word++ = (int64_t)data;
         *word++ = seg->width;
         *word++ = seg->start;
-        if (first) kernel->start = seg->start;
+        if (first) {
+            kernel->start = seg->start;
+            kernel->first_data = data;
+        }
         first = false;
     }
     return XS_OK;
@@ -240,6 +277,7 @@ static int32_t after_call(xs_kernel *kernel)
         status = (int32_t)frame_send(frame);
     }
     if (unlikely(status || kernel->send_failed)) {
+        give_back(kernel);
         for (int32_t field = 0; field < kernel->outputs; field++) {
             if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
             kernel->output[field].seg = NULL;
@@ -253,6 +291,7 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_kernel *kernel = (xs_kernel *)op;
     xs_block *held[MAX_FIELDS];
+    kernel->taken_from = NULL;
     int32_t holds = 0, status = fill_inputs(kernel, port, tuple, held, &holds);
     if (likely(!status)) {
         kernel->call(kernel->frame);
@@ -276,6 +315,7 @@ static int32_t kernel_finish(xs_op *op)
         *word++ = 0;
         *word++ = 0;
     }
+    kernel->taken_from = NULL;
     kernel->frame[XS_FRAME_ENDED] = 1;
     kernel->call(kernel->frame);
     int32_t status = after_call(kernel);
@@ -320,6 +360,7 @@ static xs_op *kernel_clone(xs_op *op, xs_plan *plan)
     memcpy(clone->output, kernel->output, (size_t)kernel->outputs * sizeof *clone->output);
     for (int32_t field = 0; field < clone->outputs; field++) clone->output[field].seg = NULL;
     clone->used = kernel->used;
+    clone->in_place = kernel->in_place;
     return made;
 }
 
@@ -347,6 +388,7 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     kernel->outputs_at = outputs_at;
     kernel->states_at = states_at;
     kernel->used = UINT64_MAX;
+    kernel->in_place = -1;
     kernel->states = states;
     frame[XS_FRAME_SELF] = (int64_t)kernel;
     frame[XS_FRAME_ALLOCATE] = (int64_t)frame_allocate;
@@ -395,6 +437,8 @@ int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t 
 void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
 
 void xs_kernel_uses(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->used = fields; }
+
+void xs_kernel_in_place(xs_op *op, int32_t field) { ((xs_kernel *)op)->in_place = field; }
 
 int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }
 

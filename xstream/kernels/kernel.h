@@ -32,6 +32,9 @@ void xs_kernel_uses(xs_op *op, uint64_t fields);
 /* Calls a kernel of one array that returns one number, outside of any plan's order: `samples` values
  * of eight bytes. The status is XS_FAILED where it raised. */
 int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t *result);
+/* Each sample of the only output comes from the one in its place in this field, and has its size: they
+ * may share memory where nobody else has the input. */
+void xs_kernel_in_place(xs_op *op, int32_t field);
 /* The kernel is called once more when its streams have ended. */
 void xs_kernel_at_end(xs_op *op);
 /* Debug mode: a kernel notes an index that is out of bounds before it raises; numba's errors carry

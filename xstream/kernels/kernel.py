@@ -37,6 +37,8 @@ class Kernel:
         self.function = function
         self.at_end = at_end
         self.each = each
+        #: The parameter whose samples become those of `out`, one by one, and may be overwritten.
+        self.in_place: str | None = None
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self.out = out

@@ -113,7 +113,7 @@ int32_t emit_segment(xs_op *op, int32_t port, xs_seg *seg)
 {
     if (unlikely(!seg)) return op_out_of_memory(op);
     xs_slot tuple = {.seg = seg};
-    int32_t status = emit(op, port, &tuple);
-    xs_seg_drop(seg);
+    int32_t status = emit_giving(op, port, &tuple, &tuple);
+    tuple_drop(&tuple, 1);
     return status;
 }

@@ -84,8 +84,8 @@ static int32_t array_produce(xs_op *op)
     }
     xs_slot tuple = {.seg = window};
     op->samples += width;
-    int32_t status = emit(op, 0, &tuple);
-    xs_seg_drop(window);
+    int32_t status = emit_giving(op, 0, &tuple, &tuple);
+    tuple_drop(&tuple, 1);
     return status;
 }
 

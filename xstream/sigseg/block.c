@@ -1,4 +1,5 @@
 /* The blocks of managers. */
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -26,22 +27,127 @@ static void prefer_huge_pages(char *data, int64_t bytes)
 #endif
 }
 
-xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity)
+/* -- memory that was freed lately ---------------------------------------------------------- */
+
+/* A stream needs blocks of the same size again and again. The C library takes its time over those that
+ * are larger than it caches, and gives the largest back to the system, whose pages then fault anew: so
+ * each thread keeps a few. Sanitized builds keep none, or a use after free would go unnoticed. */
+enum {
+    SPARES = 8,
+    SPARE_MIN = 1 << 10,  /* bytes; malloc caches smaller ones itself */
+    SPARE_MAX = 16 << 20, /* of one, and of all that a thread keeps */
+};
+
+typedef struct {
+    xs_block *block[SPARES]; /* the one freed last is the last */
+    int64_t count, bytes;
+} xs_spares;
+
+static _Thread_local xs_spares spares;
+static pthread_key_t spares_key; /* frees them when their thread ends */
+static pthread_once_t spares_once = PTHREAD_ONCE_INIT;
+
+static void spares_free(void *of_thread)
+{
+    xs_spares *kept = of_thread;
+    while (kept->count) free(kept->block[--kept->count]);
+    kept->bytes = 0;
+}
+
+static void spares_begin(void) { pthread_key_create(&spares_key, spares_free); }
+
+static void spare_remove(xs_spares *kept, int64_t i)
+{
+    kept->bytes -= kept->block[i]->capacity;
+    kept->count--;
+    memmove(kept->block + i, kept->block + i + 1, (size_t)(kept->count - i) * sizeof *kept->block);
+}
+
+static xs_block *spare_take(int64_t capacity)
+{
+    xs_spares *kept = &spares;
+    for (int64_t i = kept->count - 1; i >= 0; i--)
+        if (kept->block[i]->capacity == capacity) {
+            xs_block *block = kept->block[i];
+            spare_remove(kept, i);
+            return block;
+        }
+    return NULL;
+}
+
+/* Keeps a block without users, or frees it; one that has been kept for long may have to go instead. */
+static void spare_keep(xs_block *block)
+{
+    xs_spares *kept = &spares;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    bool fits = false;
+#else
+    bool fits = block->capacity >= SPARE_MIN && block->capacity <= SPARE_MAX;
+#endif
+    if (!fits) {
+        free(block);
+        return;
+    }
+    if (!kept->count) {
+        pthread_once(&spares_once, spares_begin);
+        pthread_setspecific(spares_key, kept);
+    }
+    while (kept->count == SPARES || (kept->count && kept->bytes + block->capacity > SPARE_MAX)) {
+        xs_block *oldest = kept->block[0];
+        spare_remove(kept, 0);
+        free(oldest);
+    }
+    kept->block[kept->count++] = block;
+    kept->bytes += block->capacity;
+}
+
+/* -- blocks -------------------------------------------------------------------------------- */
+
+/* A loop that reads at one address and writes at another is slowed down by half where the low twelve
+ * bits of the second are just behind the first's: the processor takes the coming load for one of what was
+ * just stored. Larger blocks therefore have some room to place their data away from what it is made of. */
+enum { ROOM = 1024, ROOM_MIN = 4096, NEAR = 512, LOW_BITS = 4095 };
+
+static size_t room_in(int64_t capacity) { return capacity >= ROOM_MIN ? ROOM : 0; }
+
+static char *placed(xs_block *block, int64_t capacity, const void *beside)
+{
+    char *data = aligned_after(block, sizeof *block);
+    uintptr_t behind = ((uintptr_t)data - (uintptr_t)beside + NEAR) & LOW_BITS;
+    return beside && behind < 2 * NEAR ? data + room_in(capacity) : data;
+}
+
+/* A header with room for the data behind it, or with data of its own; NULL without memory. */
+static xs_block *block_memory(bool apart, int64_t capacity, const void *beside, char **data)
+{
+    xs_block *block = apart ? NULL : spare_take(capacity);
+    if (block) {
+        *data = placed(block, capacity, beside);
+        return block;
+    }
+    size_t inline_bytes = apart ? 0 : (size_t)capacity + ALIGNMENT + room_in(capacity);
+    block = malloc(sizeof *block + inline_bytes);
+    *data = !block ? NULL : apart ? malloc((size_t)capacity) : placed(block, capacity, beside);
+    if (!*data) {
+        free(block);
+        return NULL;
+    }
+    prefer_huge_pages(*data, capacity);
+    return block;
+}
+
+xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity, const void *beside)
 {
     if (!book_bytes(manager, capacity)) return NULL;
-    bool apart = data_apart(manager);
-    size_t inline_bytes = apart ? 0 : (size_t)capacity + ALIGNMENT;
-    xs_block *block = malloc(sizeof *block + inline_bytes);
-    char *data = !block ? NULL : apart ? malloc((size_t)capacity) : aligned_after(block, sizeof *block);
-    if (!data) {
-        free(block);
+    char *data;
+    xs_block *block = block_memory(data_apart(manager), capacity, beside, &data);
+    if (!block) {
         unbook_bytes(manager, capacity);
         return NULL;
     }
     note_peak(manager);
-    prefer_huge_pages(data, capacity);
-    *block = (xs_block){.manager = manager, .data = data, .capacity = capacity, .used = bytes};
-    count_add(&block->refs, 1);
+    *block = (xs_block){
+        .refs = 1, .manager = manager, .data = data, .capacity = capacity, .used = bytes};
     manager_hold(manager);
     count_add(&tally_of(manager)->live_blocks, 1);
     count_add(&tally_of(manager)->allocations, 1);
@@ -60,8 +166,7 @@ xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
     note_peak(manager);
     /* No segment ends at `used`, so that foreign memory is never extended. */
     *block = (xs_block){.manager = manager, .data = (char *)data, .capacity = booked, .used = -1,
-                        .release = release, .owner = owner};
-    count_add(&block->refs, 1);
+                        .refs = 1, .release = release, .owner = owner};
     manager_hold(manager);
     count_add(&tally_of(manager)->live_blocks, 1);
     return block;
@@ -95,7 +200,8 @@ void block_drop(xs_block *block)
     count_add(&tally_of(manager)->live_blocks, -1);
     if (block->release) block->release(block->owner);
     else if (data_apart(manager)) free(block->data);
-    free(block);
+    if (block->release || data_apart(manager)) free(block);
+    else spare_keep(block);
     manager_unhold(manager);
 }
 

@@ -39,6 +39,16 @@ static inline bool count_swap(xs_count *count, int64_t *before, int64_t after)
 }
 #endif
 
+/* Of something that nobody else knows yet. */
+static inline void count_start(xs_count *count)
+{
+#ifdef XS_PLAIN_COUNTS
+    *count = 1;
+#else
+    atomic_store_explicit(count, 1, memory_order_relaxed);
+#endif
+}
+
 /* A count of one is the caller's own; all writes of former holders are visible to it. */
 static inline bool count_is_one(const xs_count *refs)
 {
@@ -185,7 +195,8 @@ static inline int64_t seg_stop(const xs_seg *seg) { return seg->start + seg->wid
 static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->itemsize; }
 
 /* block.c */
-xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity);
+/* `beside`: what its data is made from, or NULL; see placed(). */
+xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity, const void *beside);
 /* A block over foreign memory, which is released after its last segment. */
 xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
                         void (*release)(void *owner), void *owner);

@@ -11,20 +11,35 @@ xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t 
         if (block) block_drop(block);
         return NULL;
     }
-    *seg = (xs_seg){.manager = manager, .start = start, .width = width, .itemsize = itemsize,
-                    .block = block, .offset = offset, .pieces = block != NULL};
-    count_add(&seg->refs, 1);
+    /* Field by field: the compiler zeroes a whole struct by an instruction that is slow to start. */
+    count_start(&seg->refs);
+    seg->manager = manager;
+    seg->start = start;
+    seg->width = width;
+    seg->itemsize = itemsize;
+    seg->block = block;
+    seg->offset = offset;
+    seg->spine = NULL;
+    seg->head = seg->tail = 0;
+    seg->pieces = block != NULL;
+    atomic_store_explicit(&seg->flat, NULL, memory_order_relaxed);
     manager_hold(manager);
     return seg;
 }
 
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize)
 {
+    return xs_seg_new_beside(manager, start, width, itemsize, NULL);
+}
+
+xs_seg *xs_seg_new_beside(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
+                          const void *beside)
+{
     int64_t bytes;
     if (width < 0 || __builtin_mul_overflow(width, itemsize, &bytes) || bytes > MOST_BYTES)
         return NULL;
     int64_t begun = profile_begin(manager);
-    xs_block *block = bytes ? block_new(manager, bytes, bytes) : NULL;
+    xs_block *block = bytes ? block_new(manager, bytes, bytes, beside) : NULL;
     xs_seg *seg = !bytes || block ? seg_of_block(manager, start, width, itemsize, block, 0) : NULL;
     profile_end(manager, begun);
     return seg;
@@ -135,8 +150,8 @@ xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
 {
     int64_t bytes = seg_bytes(a) + seg_bytes(b), start = a->width ? a->start : b->start;
     if (!bytes) return seg_of_block(a->manager, start, 0, a->itemsize, NULL, 0);
-    xs_block *block = capacity > bytes ? block_new(a->manager, bytes, capacity) : NULL;
-    if (!block) block = block_new(a->manager, bytes, bytes);
+    xs_block *block = capacity > bytes ? block_new(a->manager, bytes, capacity, NULL) : NULL;
+    if (!block) block = block_new(a->manager, bytes, bytes, NULL);
     if (!block) return NULL;
     xs_seg_read(a, a->start, a->width, block->data);
     xs_seg_read(b, b->start, b->width, block->data + seg_bytes(a));
@@ -190,7 +205,7 @@ static xs_block *materialised(xs_seg *seg)
     xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
     if (flat) return flat;
     int64_t begun = profile_begin(seg->manager);
-    xs_block *mine = block_new(seg->manager, seg_bytes(seg), seg_bytes(seg));
+    xs_block *mine = block_new(seg->manager, seg_bytes(seg), seg_bytes(seg), NULL);
     if (mine) xs_seg_read(seg, seg->start, seg->width, mine->data);
     profile_end(seg->manager, begun);
     if (!mine) return NULL;

@@ -47,6 +47,9 @@ void xs_manager_spent(xs_manager *manager, xs_spent *out);
 /* A segment of uninitialised samples in one block, to be filled through xs_seg_own_data before it is
  * shared. */
 xs_seg *xs_seg_new(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize);
+/* The same, whose samples are to be made from those at `beside`: they lie where that is fastest. */
+xs_seg *xs_seg_new_beside(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
+                          const void *beside);
 void *xs_seg_own_data(xs_seg *seg);
 
 /* A segment over memory that belongs to somebody else and is only read. `release(owner)` is called
