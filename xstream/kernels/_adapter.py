@@ -304,7 +304,7 @@ class _Call:
             "from xstream.kernels._numba import as_readonly as _readonly",
             "from xstream.kernels._numba import call_allocate as _allocate, fill as _fill",
             "from xstream.kernels._numba import emitter_maker",
-            "from xstream.kernels._numba import guarded_call as _call",
+            "from xstream.kernels._numba import guarded_call as _call, keep_array as _keep",
             "from xstream.kernels._weak import as_weak as _weak",
             "from xstream.kernels._rolling import rolling_maker",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
@@ -398,12 +398,12 @@ class _Call:
             value = "r" if len(fields) == 1 else f"r[{i}]"
             at = self.outputs_at + i
             if isinstance(field.type, Segment):
+                dtype = self.layout.dtype_name(field.type.dtype)
+                item = -1 if len(fields) == 1 else i
                 lines += [
-                    f"p{i} = _allocate(w[1], frame, {i}, len({value}), 0)",
+                    f"p{i} = _keep(frame, {i}, None, {dtype}, r, {item})",
                     f"if p{i} != 0:",
-                    f"    o{i} = carray(_at(p{i}), (len({value}),), "
-                    f"{self.layout.dtype_name(field.type.dtype)})",
-                    f"    _fill(o{i}, {value})",
+                    f"    _fill(carray(_at(p{i}), (len({value}),), {dtype}), {value})",
                 ]
             else:
                 words = "f" if field.type.slot == "float64" else "w"

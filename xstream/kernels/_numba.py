@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba import carray, types
 from numba.core import cgutils, errors
+from numba.core.runtime import _nrt_python
 from numba.extending import (
     intrinsic,
     models,
@@ -28,6 +29,9 @@ from xstream._native import lib
 
 _WORD = ir.IntType(64)
 RAISED_AT = int(lib.XS_FRAME_RAISED)
+ALLOCATE_AT = int(lib.XS_FRAME_ALLOCATE)
+KEEP_AT = int(lib.XS_FRAME_KEEP)
+lib.xs_kernel_numba(_nrt_python.c_helpers["MemInfo_release"])
 STATE_MARK = int(lib.XS_STATE_MARK)
 
 
@@ -119,6 +123,38 @@ def _fetch_exception(context, builder, status):
     address = builder.ptrtoint(builder.load(objects[1]), _WORD)
     api.gil_release(gil)
     return address
+
+
+@intrinsic(prefer_literal=True)
+def keep_array(typing_context, frame, field, start, dtype, values, item):
+    """Have the core make a segment of an array without copying it, where it can be done.
+
+    `values` is an array, or with `item` at least 0 the tuple that holds it. An array that is
+    returned (`start` is None) may become the segment's memory; one that is emitted is still the
+    kernel's, so only parts of an input are shared. Gives the address to copy the samples to, or 0.
+    """
+    index = item.literal_value
+    array = values if index < 0 else values.types[index]
+    same = array.layout == "C" and as_dtype(array.dtype) == as_dtype(dtype.dtype)
+    returned = isinstance(start, types.NoneType)
+
+    def codegen(context, builder, signature, arguments):
+        value = arguments[4] if index < 0 else builder.extract_value(arguments[4], index)
+        view = context.make_array(array)(context, builder, value)
+        width = builder.extract_value(view.shape, 0)
+        nothing = ir.Constant(_WORD, 0)
+        words = builder.inttoptr(arguments[0], _WORD.as_pointer())
+        first = nothing if returned else context.cast(builder, arguments[2], start, types.int64)
+        given = [arguments[0], arguments[1], width, first]
+        if same:
+            owner = builder.ptrtoint(view.meminfo, _WORD) if returned else nothing
+            given += [builder.ptrtoint(view.data, _WORD), owner]
+        at = ir.Constant(_WORD, KEEP_AT if same else ALLOCATE_AT)
+        kind = ir.FunctionType(_WORD, [_WORD] * len(given))
+        address = builder.inttoptr(builder.load(builder.gep(words, [at])), kind.as_pointer())
+        return builder.call(address, given)
+
+    return types.int64(frame, field, start, dtype, values, item), codegen
 
 
 call_send = _caller(1)
@@ -314,11 +350,9 @@ def _emit_source(emitter: EmitterType, given_start: bool) -> str:
         if kind == "segment":
             lines += [
                 f"    n{i} = len(values[{i}])",
-                f"    p{i} = call_allocate(w[1], frame, {i}, n{i}, {start})",
-                f"    if p{i} == 0 and n{i} > 0:",
-                "        return False",
-                f"    o{i} = carray(address_as_pointer(p{i}), (n{i},), D{i})",
-                f"    fill(o{i}, values[{i}])",
+                f"    p{i} = keep_array(frame, {i}, {start}, D{i}, values[{i}], -1)",
+                f"    if p{i} != 0:",
+                f"        fill(carray(address_as_pointer(p{i}), (n{i},), D{i}), values[{i}])",
             ]
         else:
             words = "f" if dtype.startswith("float") else "w"
@@ -348,7 +382,7 @@ def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -
     namespace: dict[str, Any] = {
         "__name__": __name__,  # cached code is loaded by the name of an importable module
         "np": np, "carray": carray, "frame_of": frame_of,
-        "call_allocate": call_allocate, "fill": fill, "call_send": call_send,
+        "keep_array": keep_array, "fill": fill, "call_send": call_send,
         "address_as_pointer": address_as_pointer,
     }  # fmt: skip
     for i, (kind, dtype) in enumerate(emitter.fields):

@@ -8,6 +8,7 @@
 enum {
     OWN_PAGES = 1 << 17, /* bytes from which a state array has pages of its own */
     SPARE = 4,           /* times as many as it needs */
+    ADOPTED_MIN = 512,   /* bytes from which a block around an array costs less than a copy of it */
 };
 
 /* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
@@ -37,6 +38,7 @@ typedef struct xs_kernel {
     bool send_failed, at_end;
     int64_t start; /* of the first input segment */
     const void *first_data; /* and its samples */
+    const xs_slot *tuple;   /* of this call; NULL at the end */
     int32_t in_place; /* the field whose samples the output may take the place of; -1: none */
     xs_slot *taken_from; /* where that segment is to be taken, in this call; NULL: it is shared */
     xs_output *output;
@@ -144,6 +146,71 @@ static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_
     }
     output->next = start + width;
     return xs_seg_own_data(output->seg);
+}
+
+/* -- results that are somewhere already ---------------------------------------------------- */
+
+struct xs_meminfo {
+    _Atomic size_t refs; /* the rest is numba's own */
+};
+
+static void (*numba_release)(void *meminfo);
+
+void xs_kernel_numba(int64_t release_address)
+{
+    numba_release = (void (*)(void *))release_address;
+}
+
+/* A part of an input that is not small: another segment of the same block. */
+static xs_seg *shared_input(const xs_kernel *kernel, const xs_output *output, int64_t start,
+                            int64_t width, const char *data)
+{
+    if (!kernel->tuple || kernel->op.plan->manager->kind == XS_COPY_ALWAYS) return NULL;
+    for (uint64_t left = kernel->op.in_shape[0].segments & kernel->used; left; left &= left - 1) {
+        const xs_seg *seg = kernel->tuple[__builtin_ctzll(left)].seg;
+        if (!seg || seg->itemsize != output->itemsize || 2 * width < seg->width) continue;
+        xs_block *flat = atomic_load_explicit(&((xs_seg *)seg)->flat, memory_order_acquire);
+        xs_block *block = seg->block ? seg->block : flat;
+        if (!block) continue;
+        const char *first = block->data + (seg->block ? seg->offset : 0);
+        if (data < first || data + width * seg->itemsize > first + seg_bytes(seg)) continue;
+        return seg_of_block(seg->manager, start, width, seg->itemsize, block_ref(block),
+                            data - block->data);
+    }
+    return NULL;
+}
+
+/* An array that the kernel made and nobody else has: its memory is the segment's block. */
+static xs_seg *adopted(const xs_kernel *kernel, const xs_output *output, int64_t start, int64_t width,
+                       const char *data, xs_meminfo *owner)
+{
+    xs_manager *manager = kernel->op.plan->manager;
+    int64_t bytes = width * output->itemsize;
+    if (!owner || bytes < ADOPTED_MIN) return NULL;
+    if (atomic_load_explicit(&owner->refs, memory_order_acquire) != 1) return NULL;
+    atomic_fetch_add_explicit(&owner->refs, 1, memory_order_relaxed);
+    xs_seg *seg = xs_seg_foreign(manager, start, width, output->itemsize, data, bytes, numba_release,
+                                 owner);
+    if (seg) count_add(&manager->allocations, 1), count_add(&manager->foreign_blocks, -1);
+    return seg;
+}
+
+static void *frame_keep(int64_t *frame, int64_t field, int64_t width, int64_t given_start,
+                        const char *data, xs_meminfo *owner)
+{
+    xs_kernel *kernel = (xs_kernel *)frame[XS_FRAME_SELF];
+    xs_output *output = &kernel->output[field];
+    int64_t start = output_start(kernel, output, given_start);
+    xs_seg *seg = NULL;
+    if (width && likely(indices_fit(start, width))) {
+        seg = owner ? adopted(kernel, output, start, width, data, owner)
+                    : shared_input(kernel, output, start, width, data);
+    }
+    if (!seg) return frame_allocate(frame, field, width, given_start);
+    if (output->seg) xs_seg_drop(output->seg);
+    output->seg = seg;
+    output->next = start + width;
+    return NULL;
 }
 
 static int64_t frame_send(int64_t *frame)
@@ -292,6 +359,7 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
     xs_kernel *kernel = (xs_kernel *)op;
     xs_block *held[MAX_FIELDS];
     kernel->taken_from = NULL;
+    kernel->tuple = tuple;
     int32_t holds = 0, status = fill_inputs(kernel, port, tuple, held, &holds);
     if (likely(!status)) {
         kernel->call(kernel->frame);
@@ -316,6 +384,7 @@ static int32_t kernel_finish(xs_op *op)
         *word++ = 0;
     }
     kernel->taken_from = NULL;
+    kernel->tuple = NULL;
     kernel->frame[XS_FRAME_ENDED] = 1;
     kernel->call(kernel->frame);
     int32_t status = after_call(kernel);
@@ -393,6 +462,7 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     frame[XS_FRAME_SELF] = (int64_t)kernel;
     frame[XS_FRAME_ALLOCATE] = (int64_t)frame_allocate;
     frame[XS_FRAME_SEND] = (int64_t)frame_send;
+    frame[XS_FRAME_KEEP] = (int64_t)frame_keep;
     return &kernel->op;
 }
 

@@ -14,6 +14,9 @@ typedef enum {
     XS_FRAME_RAISED,  /* what the kernel raised: an exception of Python, with a count; or 0 */
     XS_FRAME_VERDICT, /* map: emit or not; filter: pass or not */
     XS_FRAME_ENDED,   /* the call after the last tuple, with empty inputs */
+    XS_FRAME_KEEP,    /* char *(*)(int64_t *frame, int64_t field, int64_t width, int64_t start,
+                         const char *data, xs_meminfo *owner): like XS_FRAME_ALLOCATE for samples that
+                         are at `data` already; NULL where they need not be copied */
     XS_FRAME_INPUTS   /* the first input word */
 } xs_frame_word;
 /* Where an output segment starts: where the input does, scaled by num/den, behind the last output,
@@ -51,7 +54,7 @@ void *xs_state_grow(void *data, int64_t length);
  * states. xstream/kernels/_region.py lays out the rest: inputs, the members' frames, how many tuples
  * and samples each member has had, outputs. */
 typedef enum {
-    XS_REGION_STATUS = XS_FRAME_ENDED + 1, /* 0, or xs_region_status */
+    XS_REGION_STATUS = XS_FRAME_KEEP + 1, /* 0, or xs_region_status */
     XS_REGION_STAGE,   /* which member that is about */
     XS_REGION_ENDED,   /* the member, counted from 1, whose streams have ended; 0: a tuple */
     XS_REGION_OUTSIDE, /* void (*)(int64_t *frame, int64_t stage, int64_t start, int64_t width) */
@@ -78,5 +81,10 @@ void xs_region_uses(xs_op *op, uint64_t fields);
 void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out);
 /* Whether the failure is one that only running the tuple again, member by member, can name. */
 int32_t xs_region_rerun(xs_op *op);
+
+/* What numba keeps of the memory of an array; compiled code counts its first word up and down. */
+typedef struct xs_meminfo xs_meminfo;
+/* Tells how numba gives up a count on such memory. */
+void xs_kernel_numba(int64_t release_address);
 
 #endif
