@@ -41,12 +41,17 @@ def cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results(
-    declare: Declare, *mode: Any, ordered: bool = True, threads: int = 1, profile: bool = False
+    declare: Declare,
+    *mode: Any,
+    ordered: bool = True,
+    threads: int = 1,
+    profile: bool = False,
+    fuse: bool = True,
 ) -> list[Any]:
     """What the sinks of a query hold after a run in one mode; nothing may be left behind."""
     q = xs.Query()
     sinks = declare(q)
-    run = q.run(*mode, threads=threads, profile=profile)
+    run = q.run(*mode, threads=threads, profile=profile, fuse=fuse)
     found = [plain(run[sink]) for sink in sinks]
     manager = run.manager
     del run

@@ -53,7 +53,7 @@ def allocations(stages: int, memory: str, kernel: xs.Kernel = scaled) -> int:
     for _ in range(stages):
         stream = stream.map(kernel, np.float32(1.5))
     stream.count()
-    return int(q.run(memory=memory).manager.stats().allocations)
+    return int(q.run(memory=memory, fuse=False).manager.stats().allocations)
 
 
 @pytest.mark.parametrize("memory", ["refcount-copy", "refcount-realloc", "refcount-lazy"])
@@ -75,7 +75,7 @@ def test_a_window_that_somebody_else_has_is_not_written_to() -> None:
     ]  # fmt: skip
     for scheduler in xs.SCHEDULER_NAMES:
         for memory in xs.MANAGER_NAMES:
-            run = q.run(scheduler, memory)
+            run = q.run(scheduler, memory, fuse=False)
             found = [np.concatenate([np.asarray(seg) for seg in run[out]]) for out in outs]
             for samples, expected in zip(
                 found, (20 * SAMPLES, 2 * SAMPLES + 1, 2 * SAMPLES, -2 * SAMPLES, 2 * SAMPLES),
@@ -95,7 +95,7 @@ def test_what_python_has_seen_does_not_change(memory: str) -> None:
     q = xs.Query()
     out = q.source(xs.io.array(SAMPLES, window=4)).map(scaled, 3.0).map(looks)
     sink = out.map(scaled, 100.0).collect()
-    run = q.run(memory=memory)
+    run = q.run(memory=memory, fuse=False)
     assert len(run[sink]) == 10
     assert np.concatenate([array for array, _ in kept]).tolist() == (3 * SAMPLES).tolist()
 
@@ -113,7 +113,7 @@ def test_an_error_behind_an_operator_that_works_in_place_names_its_own_tuple() -
     stream.map(fails_late, 1).count()
     for memory in xs.MANAGER_NAMES:
         with pytest.raises(xs.OperatorError, match=r"map\(fails_late\).*\[20, 24\).*enough"):
-            q.run(memory=memory)
+            q.run(memory=memory, fuse=False)
 
 
 STAGES = {
@@ -154,8 +154,11 @@ def test_random_graphs_give_what_copy_always_gives(graph: Any, zipped: int) -> N
         ("df", "copy-always", 64), ("rtc", "refcount-lazy", 64), ("fifo", "refcount-realloc", 64),
         ("fifo-slice", "refcount-lazy", None),
     ):  # fmt: skip
-        found = results(lambda q: declared(q, graph, zipped), scheduler, memory, burst)
-        assert found == expected, (scheduler, memory, burst)
+        for fuse in (True, False) if scheduler == "df" else (True,):
+            found = results(
+                lambda q: declared(q, graph, zipped), scheduler, memory, burst, fuse=fuse
+            )
+            assert found == expected, (scheduler, memory, burst, fuse)
 
 
 def test_only_expressions_over_samples_are_taken_for_such() -> None:

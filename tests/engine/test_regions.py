@@ -325,4 +325,5 @@ def test_what_is_not_fused() -> None:
     declare(q)
     copies = q.run(memory="copy-always").memory.bytes_copied
     assert copies == q.run(memory="copy-always", fuse=False).memory.bytes_copied > 0
-    assert q.run().memory.allocations < q.run(fuse=False).memory.allocations
+    # Loops over samples overwrite their input, so that neither way needs memory in between.
+    assert q.run().memory.allocations == q.run(fuse=False).memory.allocations

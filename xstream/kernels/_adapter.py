@@ -56,6 +56,7 @@ class CompiledKernel:
     rules: tuple[OutputRule, ...]
     used: int  # fields that the kernel reads, by bit
     in_place: int  # the field whose samples the output may overwrite; -1: none
+    by_sample: bool  # an expression over samples, run as a loop over them
     from_cache: bool
     keep_alive: Any
 
@@ -94,13 +95,14 @@ def compile_kernel(
         fields, rules = output_fields(kernel, mode, inputs, facts["returns"])
         total = outputs_at + max(len(rules), 1)
         source = call.source(fields, total)
-        over = _overwritten(kernel, call.loops_over(fields), sources, inputs, fields)
+        looped = call.loops_over(fields)
+        over = _overwritten(kernel, looped, sources, inputs, fields)
         address, from_cache, keep_alive = call.compile(key, source)
         _cache.write_facts(key, facts) if not from_cache else None
     return CompiledKernel(
         kernel, mode, address, total, arguments_at, states_at, outputs_at,
         Schema(fields) if fields else None, rules,
-        used_fields(sources, inputs), over, from_cache, keep_alive,
+        used_fields(sources, inputs), over, looped is not None, from_cache, keep_alive,
     )  # fmt: skip
 
 

@@ -20,13 +20,13 @@ import numpy as np
 from xstream.engine.schema import Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError, SchemaError
 from xstream.kernels import _cache
-from xstream.kernels._adapter import compile_error
+from xstream.kernels._adapter import CompiledKernel, compile_error
 from xstream.kernels._arguments import ArgumentType
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._frame import bound
 from xstream.kernels.kernel import Kernel
 
-__all__ = ["EachFunction", "Loop", "looped"]
+__all__ = ["EachFunction", "Loop", "expression_by_sample", "looped"]
 
 #: Names in generated source that no parameter of a user has.
 _I, _F, _N, _R = "_xs_i", "_xs_function", "_xs_n", "_xs_result"
@@ -71,6 +71,29 @@ def looped(
     if how == "map":
         return Loop(_map_kernel(each, inputs), "map", each)
     return Loop(_filter_kernel(each, inputs), "iterate", each)
+
+
+def expression_by_sample(
+    kernel: Kernel, code: CompiledKernel, inputs: Schema, arguments: tuple[ArgumentType, ...]
+) -> EachFunction | None:
+    """A kernel that is an expression over samples, as a function of one; None for other kernels.
+
+    Its types are those that numba gives to the expression over arrays.
+    """
+    if not code.by_sample or code.outputs is None:
+        return None
+    from numba import njit
+
+    (returned,) = code.outputs.types
+    assert isinstance(returned, Segment)
+    sources = tuple(bound(kernel, inputs, len(arguments)))
+    sampled = tuple(
+        source < len(inputs) and isinstance(inputs.types[source], Segment) for source in sources
+    )
+    return EachFunction(
+        kernel, njit(kernel.function, error_model="numpy"), sources, sampled,
+        (False,) * len(sources), (returned.dtype,), several=False,
+    )  # fmt: skip
 
 
 # -- the function and its types ----------------------------------------------------------------

@@ -26,7 +26,7 @@ from xstream.kernels._arguments import (
     numpy_arguments,
     write_argument,
 )
-from xstream.kernels._each import looped
+from xstream.kernels._each import expression_by_sample, looped
 from xstream.kernels.kernel import Kernel
 from xstream.kernels.rolling import Rolling
 from xstream.kernels.stage import Stage
@@ -266,7 +266,11 @@ def _compiled(
 @lru_cache(maxsize=256)
 def _stage(kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...]) -> Stage:
     code = _compiled(kernel, how, inputs, arguments, False)
-    each = looped(kernel, how, inputs, arguments, False).each if kernel.each else None
+    each = (
+        looped(kernel, how, inputs, arguments, False).each
+        if kernel.each
+        else expression_by_sample(kernel, code, inputs, arguments)
+    )
     return Stage("kernel", inputs, code, arguments, each)
 
 
