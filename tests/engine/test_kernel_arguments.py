@@ -212,3 +212,20 @@ def test_operators_of_the_library_calculate_with_float64() -> None:
     samples = np.array([level], np.float32)
     out = q.source(xs.io.array(samples)).threshold(level).collect()
     assert q.run()[out] == [(bool(float(samples[0]) > level), 0, 1)]
+
+
+@pytest.mark.parametrize("kernel", [scaled, scaled_one_by_one], ids=["array", "loop"])
+@pytest.mark.parametrize("gain", [1.01, 3, np.float32(1.01), np.float64(1.01)], ids=repr)
+def test_arguments_are_as_weak_in_compiled_chains(kernel: xs.Kernel, gain: Any) -> None:
+    """Every map of a chain that is compiled into one function rounds as it does alone."""
+    samples = np.random.default_rng(4).normal(size=500).astype(np.float32)
+    q = xs.Query()
+    stream = q.source(xs.io.array(samples, window=100))
+    expected: Any = samples
+    for _ in range(3):
+        stream, expected = stream.map(kernel, gain), expected * gain
+    out = stream.collect()
+    for fuse in (True, False):
+        found = np.concatenate([np.asarray(window) for window in q.run(fuse=fuse)[out]])
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()

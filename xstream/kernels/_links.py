@@ -246,7 +246,8 @@ def _attempt(note: bool, result: bool) -> Any:
 
         return outcome(frame, function, arguments), codegen
 
-    return intrinsic(attempt)
+    # Or numba would give weak numbers in the tuple of arguments their plain types.
+    return intrinsic(prefer_literal=True)(attempt)
 
 
 #: Call a kernel; what it raises goes into its frame as a Python exception.
