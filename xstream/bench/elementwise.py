@@ -58,6 +58,7 @@ class Form:
     name: str
     each: bool
     factor: Any = field(default=FACTOR)
+    fuse: bool = True
 
 
 PLAIN, EACH = Form("kernel", each=False), Form("each=True", each=True)
@@ -66,6 +67,8 @@ FORMS = (
     PLAIN,
     Form("each=True, np.float32", each=True, factor=np.float32(FACTOR)),
     Form("kernel, np.float32", each=False, factor=np.float32(FACTOR)),
+    Form("each=True, fuse=False", each=True, fuse=False),
+    Form("kernel, fuse=False", each=False, fuse=False),
 )
 BUFFER, ALLOCATING = "bare loop into a buffer", "bare loop, allocating"
 
@@ -113,11 +116,15 @@ def _contenders(
     for stages in STAGES:
         repeat = 1
         for form in place.forms:
+            if stages == 1 and not form.fuse:
+                continue  # there is nothing to fuse with
             declared = Elementwise(
                 place.recording, settings.window, rate_hz, stages, "kernel", each=form.each,
                 factor=form.factor,
             )  # fmt: skip
-            engine = Engine(settings.scheduler, settings.memory, clock=settings.clock)
+            engine = Engine(
+                settings.scheduler, settings.memory, clock=settings.clock, fuse=form.fuse
+            )
             trial = contender(settings, declared, engine, once=place.once)
             if form is EACH:
                 repeat = 1 if place.once else trial().samples // len(place.recording)
@@ -186,7 +193,7 @@ def _among_ourselves(results: dict[str, Result], place: Place) -> Iterator[Figur
     stages = STAGES[-1]
     for form in (EACH, PLAIN):
         speed = _speed(results, f"xstream, {form.name}", stages, place)
-        for other in ("np.float32",):
+        for other in ("np.float32", "fuse=False"):
             ratio = speed / _speed(results, f"xstream, {form.name}, {other}", stages, place)
             what = f"{stages} maps, {form.name}, over the same with {other}"
             yield Figure(what, ratio, "times")

@@ -13,7 +13,7 @@ __all__ = ["PAPERS_RATIO", "enginebench"]
 
 #: "the DF scheduler can be 5.8x faster than the other schedulers"
 PAPERS_RATIO = 5.8
-_CEILINGS_NS = {"library": 10.0, "kernel": 20.0}
+_CEILINGS_NS = {"library": 10.0, "kernel": 10.0}
 _FUSED, _FUSED_CEILING_NS = "df, fused kernel operators", 2.0
 
 

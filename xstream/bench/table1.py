@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from xstream.bench.trials import Result, Stopwatch, Trial, interleave
 __all__ = ["passchain", "silencefilter", "statfilter"]
 
 _SAMPLES_A_TUPLE = "NoSigSeg, one tuple per sample"
+_FUSED, _NOT_FUSED = "NoSigSeg, fused kernels", "NoSigSeg, kernels with fuse=False"
 _SAMPLES_A_CALL = 100_000_000
 _CHECKED = "every sample that came out of one pass, and their number in each trial, against numpy"
 
@@ -32,8 +34,15 @@ def _declare(settings: Settings, what: type[Declared], **changes: Any) -> Declar
     return what(**{**how, **changes})
 
 
-def _nosigseg(settings: Settings, what: type[Declared]) -> Callable[[], Trial]:
-    return contender(settings, _declare(settings, what, segments=False, kind="library"))
+def _nosigseg(settings: Settings, what: type[Declared]) -> dict[str, Callable[[], Trial]]:
+    """One tuple per sample; where fusion takes effect, also as kernels with it and without."""
+    declared = _declare(settings, what, segments=False, kind="library")
+    found = {_SAMPLES_A_TUPLE: contender(settings, declared)}
+    if settings.scheduler == "df" and settings.memory != "copy-always":
+        kernels = replace(declared, kind="kernel")
+        found[_FUSED] = contender(settings, kernels)
+        found[_NOT_FUSED] = contender(settings, kernels, replace(settings.engine, fuse=False))
+    return found
 
 
 def _report(name: str, settings: Settings, contenders: dict[str, Callable[[], Trial]]) -> Report:
@@ -42,6 +51,9 @@ def _report(name: str, settings: Settings, contenders: dict[str, Callable[[], Tr
     nosigseg = results[_SAMPLES_A_TUPLE]
     gain = report.samples_per_second / nosigseg.samples_per_second
     report.figures.append(Figure("segments against one tuple per sample", gain, "times"))
+    if _NOT_FUSED in results:
+        gain = results[_FUSED].samples_per_second / results[_NOT_FUSED].samples_per_second
+        report.figures.append(Figure("one tuple per sample, fused over not fused", gain, "times"))
     return report
 
 
@@ -64,7 +76,7 @@ def passchain(settings: Settings) -> Report:
         if kind != settings.kind:
             other = _declare(settings, Passchain, kind=kind)
             contenders[f"xstream, {kind} operators"] = contender(settings, other)
-    contenders[_SAMPLES_A_TUPLE] = _nosigseg(settings, Passchain)
+    contenders.update(_nosigseg(settings, Passchain))
     report = _report("passchain", settings, contenders)
     for kind, floor in (("library", 20.0), ("kernel", 5.0)):
         reached = next(r for r in report.results if r.name == f"xstream, {kind} operators")
@@ -125,7 +137,7 @@ def statfilter(settings: Settings) -> Report:
         more, names = _against_bare_loop(settings, where, large, once=True)
         contenders.update(more)
         pairs.append((where, names))
-    contenders[_SAMPLES_A_TUPLE] = _nosigseg(settings, Statfilter)
+    contenders.update(_nosigseg(settings, Statfilter))
     report = _report("statfilter", settings, contenders)
     speed = {result.name: result.samples_per_second for result in report.results}
     for where, (ours, bare) in pairs:
@@ -143,7 +155,7 @@ def silencefilter(settings: Settings) -> Report:
     contenders = {
         "xstream": contender(settings, declared),
         "xstream, STATFILTER": contender(settings, _declare(settings, Statfilter)),
-        _SAMPLES_A_TUPLE: _nosigseg(settings, Silencefilter),
+        **_nosigseg(settings, Silencefilter),
     }
     report = _report("silencefilter", settings, contenders)
     share = report.samples_per_second / report.results[1].samples_per_second

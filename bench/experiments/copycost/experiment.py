@@ -72,7 +72,7 @@ class Played:
         q = xs.Query(self.query)
         source = xs.io.array(self.samples, 44_100.0, self.window, repeat=times)
         out = operators(q.source(source)).count()
-        run, trial = Engine("df", memory, clock=self.clock).timed_run(q)
+        run, trial = Engine("df", memory, clock=self.clock, fuse=False).timed_run(q)
         windows = len(self.samples) // self.window * times
         if run[out] != windows:
             raise AssertionError(f"{self.query}: {run[out]:,} windows came out, not {windows:,}")

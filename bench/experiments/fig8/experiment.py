@@ -23,6 +23,10 @@ from xstream.bench.wording import change, listed
 from .forms import DETECTAUDIO, PIPELINE, Declare
 
 NAMES = xs.SCHEDULER_NAMES
+FUSED = "df, fused"
+#: A scheduler, and whether chains of kernels are compiled into one function. The schedulers are
+#: compared without that, which only df has.
+ENGINES = {**{name: (name, False) for name in NAMES}, FUSED: ("df", True)}
 OTHERS = [name for name in NAMES if name != "df"]
 BLOCKS = "DETECTAUDIO-BLOCKS"
 
@@ -60,10 +64,10 @@ def measure(scale: Scale) -> Iterator[Row]:
     pressure = pressure_recording(14.0, 6, 3)
     audio = audio_recording(4.0, 3)
     contenders = {}
-    combinations = len(xs.SCHEDULER_NAMES) * (len(PIPELINE) + len(DETECTAUDIO))
+    combinations = len(ENGINES) * (len(PIPELINE) + len(DETECTAUDIO))
     scale.progress.begin(combinations, "preparation")
-    for scheduler in xs.SCHEDULER_NAMES:
-        engine = Engine(scheduler, clock=scale.clock)
+    for scheduler, (name, fuse) in ENGINES.items():
+        engine = Engine(name, clock=scale.clock, fuse=fuse)
         for model, declare in PIPELINE.items():
             key = ("PIPELINE", "", model, scheduler)
             contenders[key] = contender_of(_form(model, declare, pressure), engine, scale.seconds)
@@ -116,6 +120,11 @@ class Models:
         with_sync = self.top[application, "sync", "SEGS", "df"]
         return with_sync / self.top[application, "before", "SEGS", "df"]
 
+    def fused(self, application: str, behind: str) -> float:
+        """What compiling chains of kernels brings where every sample is a tuple."""
+        key = (application, behind, "SAMPLES")
+        return self.top[(*key, FUSED)] / self.top[(*key, "df")]
+
     def joined(self, model: str) -> float:
         """Samples per second of DETECTAUDIO with join under the best scheduler for it."""
         return max(self.speeds["DETECTAUDIO", "join", model, n] for n in NAMES)
@@ -133,6 +142,9 @@ class Models:
             ("DETECTAUDIO with join, of before it, WINDOWS",
              self.kept("DETECTAUDIO", "WINDOWS", "join"), None),
             ("our join over Arrow's hash join, one thread", self.joined("SAMPLES") / self.arrow, None),
+            ("PIPELINE, SAMPLES, df fused over not fused", self.fused("PIPELINE", ""), 5.0),
+            ("DETECTAUDIO, SAMPLES, before sync, df fused over not fused",
+             self.fused("DETECTAUDIO", "before"), 5.0),
             ("PIPELINE, WINDOWSTRIDE over SAMPLES, df (paper 1.4)", self.gain(*stride, ["df"]), None),
             ("PIPELINE, WINDOWSTRIDE over SAMPLES, others (paper 3)", self.gain(*stride, OTHERS), None),
             ("PIPELINE, WINDOWS over WINDOWSTRIDE (paper 1.7 to 2)", self.gain(*columns, NAMES), None),
@@ -155,7 +167,7 @@ def find(rows: Sequence[Row]) -> Finding:
         for (application, behind, model, name), (mean, half) in found.means.items()
     ]
     columns = ("application", "behind the detector", "data", "scheduler", "Msamples/s", "± 95 %")
-    text = f"\n{_models_text(found)}\n\n{_join_text(found)}\n"
+    text = f"\n{_models_text(found)}\n\n{_fused_text(found)}\n\n{_join_text(found)}\n"
     return Finding(found.figures(), columns, table, text)
 
 
@@ -180,6 +192,14 @@ Columns instead of rows are {change(columns)}, where the paper has 1.7 to 2. Lea
 {VARIANTS["DETECTAUDIO"].block} samples costs the same call of the Fourier transform whether its samples come as rows or as a column; {BLOCKS} transforms
 {VARIANTS[BLOCKS].windows} windows in one call, and there leaving timestamps out is {change(segs[BLOCKS])}, for the vector instructions that rows
 prevent in its cheaper operators."""
+
+
+def _fused_text(found: Models) -> str:
+    """What the compiled chains change in the comparison of models."""
+    stride = found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", [FUSED])
+    return f"""The schedulers are compared without fusion, which only `df` has. With it, chains of kernels are compiled into one function: one tuple per
+sample is {change(found.fused("PIPELINE", ""))} in PIPELINE and {change(found.fused("DETECTAUDIO", "before"))} in DETECTAUDIO before `sync`. Windows are then
+{change(stride)} over single samples in PIPELINE."""
 
 
 def _join_text(found: Models) -> str:

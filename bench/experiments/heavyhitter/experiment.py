@@ -53,7 +53,7 @@ def join(samples: npt.NDArray[np.float32], scheduler: str, burst: int, clock: st
         joined = joined.join(other, unique=True)
     out = joined.count()
     resident = ResidentPeak()
-    run, trial = Engine(scheduler, "refcount-lazy", burst, clock).timed_run(query)
+    run, trial = Engine(scheduler, "refcount-lazy", burst, clock, fuse=False).timed_run(query)
     if run[out] != len(samples):
         raise AssertionError(f"{run[out]:,} rows were joined, not {len(samples):,}")
     return Joined(trial.samples_per_second, run.queue_bytes_peak, resident.grown())
