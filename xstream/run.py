@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
+from xstream.console import interrupts_handled_by
 from xstream.engine._python import take_error
 from xstream.engine.attachment import Outcome, Position, Resumable
 from xstream.engine.native import NativePlan, describe_tuple, read_slots
@@ -562,13 +563,12 @@ class Run:
 
 @contextmanager
 def _interrupts_stop(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C stops the run, and raises in the user's code only.
+    """Ctrl-C stops the run, and raises only in the code of the user.
 
-    In ours it could strike in a finaliser, where Python loses it, or half-way through taking over a
-    segment. A second one raises wherever it strikes.
+    In our code it could arrive in a finaliser, where Python loses it, or while a segment is taken
+    over. A second one raises anywhere. A handler that the user has installed is kept.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
 
@@ -582,11 +582,8 @@ def _interrupts_stop(stop: Callable[[], None]) -> Iterator[None]:
         if presses > 1 or not ours:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, on_interrupt)
-    try:
+    with interrupts_handled_by(on_interrupt):
         yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _ProgressReport:

@@ -10,11 +10,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
-__all__ = ["exit_on_interrupt", "interrupted_with"]
+__all__ = ["exit_on_interrupt", "interrupted_with", "interrupts_handled_by"]
 
 #: Seconds after which a lost interrupt is sent again.
 AGAIN_S = 0.05
@@ -75,6 +76,26 @@ def interrupted_with(sentence: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(str(interrupt) or sentence) from None
+
+
+@contextmanager
+def interrupts_handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Call `handler` for Ctrl-C while the block runs; without effect outside the main thread.
+
+    >>> received = []
+    >>> with interrupts_handled_by(lambda number, frame: received.append(number)):
+    ...     signal.raise_signal(signal.SIGINT)
+    >>> received == [signal.SIGINT]
+    True
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

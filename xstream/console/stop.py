@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from xstream.console.interrupts import interrupts_handled_by
 
 __all__ = ["Stop", "interruptible"]
 
@@ -63,17 +63,11 @@ class Stop:
 @contextmanager
 def interruptible(stop: Stop) -> Iterator[None]:
     """Ctrl-C stops after the work in progress; a second one stops at once; a third one raises."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def on_interrupt(_: int, __: object) -> None:
         stop.ask()
         if stop.times_asked > 2:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
+    with interrupts_handled_by(on_interrupt):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
