@@ -265,6 +265,32 @@ def test_many_groups_and_distinct_values(everywhere: Callable[..., Any]) -> None
     assert found == [(g, len(v), len(set(v))) for g, v in expected.items()]
 
 
+def test_windows_of_a_signal_are_ranges_of_it_for_other_signals() -> None:
+    """The loudest second of one signal, cut out of another at its own rate."""
+    q = xs.Query()
+    slow = q.source(xs.io.array(np.float32([1, 1, 9, 9, 1, 1]), rate_hz=2.0, window=4))
+    fast = q.source(xs.io.array(np.arange(9), rate_hz=3.0, window=2))
+    levels = slow.aggregate({"level": "mean"}, window=1, time="timebase")
+    assert str(levels.schema.types[0]) == "int64 at 2 Hz"
+    loud = levels.filter(lambda start, stop, level: level > 5.0).select("start", "stop")
+    out = fast.gate(loud).collect()
+    assert [x for seg in q.run()[out] for x in np.asarray(seg).tolist()] == [3, 4, 5]
+
+
+def test_results_are_those_of_one_thread() -> None:
+    rows = [(i // 4, i * 7 % 13, i % 5, (i % 9) / 4, i % 3) for i in range(8_000)]
+    results = []
+    for threads in (1, 2):
+        q = xs.Query()
+        src = q.source(list_source(rows, FIELDS)).passed()
+        by_time = src.then(Aggregate(asked(VALUES | OWN), ("a",), 60, 20, "time")).collect()
+        by_rows = src.then(Aggregate(asked(VALUES | OWN), ("a", "b"), 6, 2)).collect()
+        run = q.run(threads=threads)
+        results.append((run[by_time], run[by_rows]))
+    assert results[0] == results[1]
+    assert min(map(len, results[0])) > 1000
+
+
 # -- wrong use -----------------------------------------------------------------------------------
 
 

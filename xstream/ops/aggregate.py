@@ -148,10 +148,9 @@ class Aggregate(Operator):
         return (Schema(tuple(fields)),)
 
     def _bounds(self, schema: Schema) -> list[Field]:
-        index = Scalar("int64")
-        if self._sampled(schema):
-            assert schema.only_segment is not None
-            index = Scalar("int64", schema.only_segment.timebase)
+        segment, index = schema.only_segment, Scalar("int64")
+        if segment is not None and (self.time == TIMEBASE or self._sampled(schema)):
+            index = Scalar("int64", segment.timebase)
         return [Field("start", index), Field("stop", index)]
 
     def _sampled(self, schema: Schema) -> bool:

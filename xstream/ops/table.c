@@ -10,7 +10,8 @@ static const int64_t TABLE_MAX = (int64_t)1 << 31; /* a slot has 32 bits for a r
 
 int64_t table_find(const xs_table *table, const int64_t *key)
 {
-    if (!table->slots) return -1;
+    int64_t direct = table_direct(table, key);
+    if (direct >= 0 || !table->slots) return direct;
     return (int64_t)(uint32_t)table->slot[table_slot(table, key, table_hash(table, key))] - 1;
 }
 

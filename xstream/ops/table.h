@@ -51,6 +51,13 @@ static inline int64_t table_slot(const xs_table *table, const int64_t *key, uint
     }
 }
 
+/* The number of the row with a single small key, or -1: then the hash decides. */
+static inline int64_t table_direct(const xs_table *table, const int64_t *key)
+{
+    if (table->keys != 1 || (uint64_t)*key >= (uint64_t)table->directs) return -1;
+    return (int64_t)table->direct[*key] - 1;
+}
+
 /* The number of the row with such keys, or -1. */
 int64_t table_find(const xs_table *table, const int64_t *key);
 /* The same, and where there is none a new row at the end (its number is the count before), whose
@@ -58,8 +65,8 @@ int64_t table_find(const xs_table *table, const int64_t *key);
 int64_t table_add_new(xs_table *table, const int64_t *key);
 static inline int64_t table_add(xs_table *table, const int64_t *key)
 {
-    if (table->keys == 1 && (uint64_t)*key < (uint64_t)table->directs && table->direct[*key])
-        return (int64_t)table->direct[*key] - 1;
+    int64_t direct = table_direct(table, key);
+    if (direct >= 0) return direct;
     if (likely(table->slots)) {
         uint64_t slot = table->slot[table_slot(table, key, table_hash(table, key))];
         if (likely(slot)) return (int64_t)(uint32_t)slot - 1;
