@@ -1,6 +1,6 @@
 """One measured run of the Linear Road queries, in a process of its own that can be pinned.
 
-`python -m bench.linearroad_run INPUT OUT [--form parquet] [--core 0] [--workers 1] ...` prints a
+`python -m bench.linearroad_run INPUT OUT [--form parquet] [--core 0] [--threads 1] ...` prints a
 line of JSON: the best of several runs from a warmed-up start to the last flush, by the wall clock
 and by CPU time, and how far memory rose above what the process held after warm-up.
 """
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--history", type=Path)
     parser.add_argument("--form", default="parquet")
     parser.add_argument("--core", type=int)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--scheduler", default="df")
     parser.add_argument("--memory", default="refcount-lazy")
     parser.add_argument("--minutes", type=int)
@@ -85,7 +85,7 @@ def main() -> None:
     if asked.alone:
         print(json.dumps(operators_alone(asked, history)))
         return
-    common = {name: getattr(asked, name) for name in ("form", "scheduler", "memory", "workers")}
+    common = {name: getattr(asked, name) for name in ("form", "scheduler", "memory", "threads")}
     run(asked.input, asked.out, history, RunOptions(minutes=3, **common))
     before = psutil.Process().memory_info().rss
     forget_peak()

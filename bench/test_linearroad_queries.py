@@ -27,7 +27,7 @@ from bench.reporting import ROOT, Report
 
 MILLION = 1e6
 LEAST_PARQUET, LEAST_FLAT, LEAST_ALONE = 5.0, 1.5, 12.0  # million reports/s
-LEAST_GAIN = 1.7  # two workers against one
+LEAST_GAIN = 1.7  # two threads against one
 MOST_SLOWER = 1.2  # with one bad row in a hundred
 VEHICLE_BYTES, FIXED_BYTES = 64, 64 * 2**20
 RUNS = 3
@@ -124,7 +124,7 @@ def test_reports_a_second_on_one_core(
 
 
 @pytest.mark.timeout(1800)
-def test_two_workers_on_ten_expressways(benchmark, report: Report, traffic: Path) -> None:
+def test_two_threads_on_ten_expressways(benchmark, report: Report, traffic: Path) -> None:
     expressways = int(read_manifest(traffic)["parameters"]["expressways"])
     if expressways < 2 or (os.cpu_count() or 1) < 2:
         pytest.skip("needs two cores and XSTREAM_TRAFFIC with several expressways")
@@ -132,13 +132,13 @@ def test_two_workers_on_ten_expressways(benchmark, report: Report, traffic: Path
 
     def both() -> list[dict[str, float]]:
         return best_in_turns(
-            (traffic, (*options, "--core", "0")), (traffic, (*options, "--workers", "2"))
+            (traffic, (*options, "--core", "0")), (traffic, (*options, "--threads", "2"))
         )
 
     one, two = (rates(found) for found in benchmark.pedantic(both, rounds=1, iterations=1))
     gain = two[0] / one[0]
     report.figure(
-        f"two workers on {expressways} expressways", two[1], f"one: {one[1]}", f"{gain:.2f}",
+        f"two threads on {expressways} expressways", two[1], f"one: {one[1]}", f"{gain:.2f}",
         f">= {LEAST_GAIN}", gain >= LEAST_GAIN,
     )  # fmt: skip
 

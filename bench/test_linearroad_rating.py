@@ -59,7 +59,7 @@ def test_a_thousand_expressways_at_full_speed(benchmark, report: Report, tmp_pat
     def run() -> dict[str, object]:
         command = [
             *("linearroad", "run", "--input", str(base), "--history", str(base)),
-            *("--expressways", str(expressways), "--workers", str(WORKERS), "--answers", "digest"),
+            *("--expressways", str(expressways), "--threads", str(WORKERS), "--answers", "digest"),
             *("--from-state", str(originals.state), "--out", str(tmp_path / "out")),
         ]
         call(command, print)

@@ -35,7 +35,6 @@ BESIDE = {
     "run": "query",
     "drawing": "query",
     "fusion": "query",
-    "workers": "query",
     "__main__": "cli",
 }
 MODULES = sorted(path for path in (ROOT / "xstream").rglob("*.py") if path.parent != ROOT)

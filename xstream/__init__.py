@@ -10,7 +10,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sched        four schedulers and rate control over a compiled plan
     xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
     xstream.ops          the operator library, one operator per file
-    xstream.query        declares a graph; also graph, stream, run, fusion, workers and drawing
+    xstream.query        declares a graph; also graph, stream, run, fusion and drawing
     xstream.io           sources and sinks
     xstream.testing      test harness: runs single operators, list source, strategies
     xstream.bench        the paper's benchmarks, and the same work on other engines
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
         memory_manager,
     )
     from xstream.stream import Partition, Stream
-    from xstream.workers import Job, run_together
 
     __version__: str
 
@@ -95,8 +94,6 @@ _LAZY = {
     "Run": "xstream.run",
     "Partition": "xstream.stream",
     "Stream": "xstream.stream",
-    "Job": "xstream.workers",
-    "run_together": "xstream.workers",
     "SCHEDULER_NAMES": "xstream.sched",
 }
 
@@ -109,7 +106,6 @@ __all__ = [
     "DtypeError",
     "GraphError",
     "InputError",
-    "Job",
     "Kernel",
     "KernelError",
     "KernelState",
@@ -148,7 +144,6 @@ __all__ = [
     "kernel",
     "memory_manager",
     "prefetch",
-    "run_together",
     "schema",
     "testing",
 ]

@@ -385,14 +385,15 @@ class Stream(Port, FlowMethods, SignalMethods):
         return self._sink(Sink("sink", label, function=function), name)
 
     def write(self, target: WriteTarget, name: str | None = None) -> SinkRef:
-        """Write every tuple to a target of `xs.io`, such as `xs.io.channel`.
+        """Write every tuple to a target of `xs.io`, such as a file.
 
-        >>> import xstream as xs
-        >>> q, link = xs.Query(), xs.io.channel(int, capacity=8)
-        >>> out = q.source(xs.io.iterable([1, 2], out=int)).write(link)
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> src = q.source(xs.io.array(np.arange(4, dtype=np.int16), window=2))
+        >>> sink = src.write(xs.io.npy("written.npy"))
         >>> run = q.run()
-        >>> len(link)
-        2
+        >>> np.load("written.npy").tolist()
+        [0, 1, 2, 3]
         """
         return self._sink(target.sink_operator(), name)
 

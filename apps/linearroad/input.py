@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +94,9 @@ def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], c
     return Chunk(columns, origins, stream_times(columns, clock))
 
 
+T = TypeVar("T")
+
+
 class _Recent:
     """The chunks whose rows may still be rejected: those of the second that is being gathered.
 
@@ -114,7 +117,32 @@ class _Recent:
             self._kept.append((self.clock, source))
 
     def __iter__(self) -> Iterator[Any]:
-        return (source for _, source in self._kept)
+        return iter([source for _, source in list(self._kept)])  # another thread may add to it
+
+
+class _Again(Generic[T]):
+    """Items of a file that are read again, from the beginning, by their number.
+
+    With several threads, rows are rejected long after they were read. Numbers ascend but for a few
+    streams of them, so each of these reads the file once.
+    """
+
+    READINGS = 4
+
+    def __init__(self, read: Callable[[], Iterator[T]]) -> None:
+        self._read = read
+        self._readings: list[tuple[int, T | None, Iterator[T]]] = []
+
+    def item(self, number: int) -> T:
+        """Item `number` of the file, counted from 0."""
+        behind = [one for one in self._readings if one[0] <= number]
+        at, last, items = max(behind, key=lambda one: one[0], default=(-1, None, self._read()))
+        self._readings = [one for one in self._readings if one[2] is not items]
+        if at < number:
+            last = next(islice(items, number - at - 1, None))
+        self._readings = [(number, last, items), *self._readings[: self.READINGS - 1]]
+        assert last is not None
+        return last
 
 
 class FlatReader:
@@ -125,6 +153,7 @@ class FlatReader:
         self.path = path
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
+        self._lines = _Again(self._read_lines)
 
     def _open(self) -> BinaryIO:
         compression = _COMPRESSIONS.get(self.path.suffix)
@@ -188,8 +217,11 @@ class FlatReader:
             if first_line <= line < first_line + len(starts) - 1:
                 at = line - first_line
                 return _as_read(text[starts[at] : starts[at + 1]])
+        return _as_read(self._lines.item(line - 1))
+
+    def _read_lines(self) -> Iterator[bytes]:
         with self._open() as file:
-            return _as_read(next(islice(file, line - 1, None)))
+            yield from file
 
 
 class _LongLine:
@@ -235,6 +267,7 @@ class ParquetReader:
             raise InputError(f"{path} has no column {missing[0]!r}")
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
+        self._batches = _Again(self._read_batches)
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         skipped = self._groups_before(begin_s)
@@ -281,9 +314,12 @@ class ParquetReader:
             at = line - int(chunk.origins[0])
             if 0 <= at < len(chunk):
                 return ",".join(str(column[at]) for column in chunk.columns)
-        rows = self._file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
-        batch = next(islice(rows, (line - 1) // ROWS, None))
+        batch = self._batches.item((line - 1) // ROWS)
         return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
+
+    def _read_batches(self) -> Iterator[Any]:
+        file = pq.ParquetFile(self.path, pre_buffer=False)  # the other one is being read
+        yield from file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
 
 
 def open_input(path: Path) -> list[RowReader]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,69 +78,3 @@ def test_what_cannot_be_merged_is_refused() -> None:
         one.merge(by="y")
     with pytest.raises(xs.GraphError, match="tag requires by"):
         one.merge(tag="stream")
-
-
-@pytest.mark.parametrize("capacity", [1, 3, 1024])
-@pytest.mark.parametrize("memory", xs.MANAGER_NAMES)
-def test_a_channel_hands_every_tuple_to_another_thread(capacity: int, memory: str) -> None:
-    near, far = xs.Query("near"), xs.Query("far")
-    channel = xs.io.channel(FIELDS, capacity)
-    source(near, list(range(500)), 7).write(channel)
-    out = far.source(channel).collect()
-    manager = xs.memory_manager(memory)
-    runs = xs.run_together(
-        [
-            lambda stop: near.run("df", manager, stop=stop),
-            lambda stop: far.run("df", manager, stop=stop),
-        ]
-    )
-    found = runs[1][out]
-    assert [(time, np.asarray(x).tolist()) for time, x in found] == [
-        (time, [7, time]) for time in range(500)
-    ]
-    del runs, found
-    assert manager.stats().live_blocks == 0
-
-
-def test_a_failure_on_one_side_ends_both() -> None:
-    near, far = xs.Query("near"), xs.Query("far")
-    channel = xs.io.channel(FIELDS, 2)
-    source(near, list(range(10_000)), 0).write(channel)
-
-    def fail(time: int, x: xs.SigSeg) -> None:
-        raise ValueError(f"no {time}")
-
-    far.source(channel).sink(fail)
-    manager = xs.memory_manager("refcount-lazy")
-    with pytest.raises(xs.OperatorError, match="no 0"):
-        xs.run_together(
-            [
-                lambda stop: near.run("df", manager, stop=stop),
-                lambda stop: far.run("df", manager, stop=stop),
-            ],
-            on_failure=channel.abandon,
-        )
-
-
-def test_a_channel_that_is_closed_early_ends_the_reader() -> None:
-    far = xs.Query("far")
-    channel = xs.io.channel(FIELDS)
-    out = far.source(channel).count()
-    threading.Timer(0.05, channel.close).start()
-    assert far.run()[out] == 0
-    assert len(channel) == 0
-
-
-def test_channels_are_checked() -> None:
-    with pytest.raises(xs.GraphError, match="a channel holds 1 to"):
-        xs.io.channel(int, 0)
-    query = xs.Query()
-    with pytest.raises(xs.GraphError, match="the channel carries"):
-        source(query, [1], 0).write(xs.io.channel(int))
-    channel, near = xs.io.channel(FIELDS), xs.Query()
-    source(near, [1], 0).write(channel)
-    near.run(memory="refcount-lazy")
-    far = xs.Query()
-    far.source(channel).count()
-    with pytest.raises(xs.OperatorError, match="another memory manager"):
-        far.run()

@@ -28,6 +28,13 @@ def spark_session() -> Iterator[object]:
         yield spark
 
 
+@pytest.fixture(autouse=True)
+def cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several threads from the first tuple on, and as many as are asked for."""
+    monkeypatch.setattr("xstream.run.MEASURE_NS", 0)
+    monkeypatch.setattr("xstream.sched.threads.usable_cores", lambda: 64)
+
+
 @pytest.fixture(scope="session")
 def small() -> TrafficParameters:
     return TrafficParameters(expressways=3, minutes=8, seed=5)

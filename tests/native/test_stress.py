@@ -93,7 +93,7 @@ def test_thread_sanitizer_finds_counts_that_are_not_atomic(folder: Path) -> None
     result = run(compiled(folder, HERE / "stress.c", [*THREAD, *PLAIN_COUNTS]), "500")
     assert result.returncode != 0
     assert "ThreadSanitizer: data race" in result.stderr
-    assert "count_add" in result.stderr or "count_release" in result.stderr
+    assert "count_" in result.stderr
 
 
 def test_address_and_undefined_behaviour_sanitizers_find_nothing_and_no_leak(folder: Path) -> None:

@@ -44,18 +44,6 @@ typedef struct {
     int64_t allocations, reallocations, moved_reallocations, manager_ns;
 } xs_cost;
 
-/* From a plan to another that a different thread runs: at most `capacity` tuples wait, and whoever
- * gives waits while they do. Closed: nothing more will come (the sink's plan has ended); abandoned:
- * nobody takes any more, and what is given is dropped. */
-typedef struct xs_channel xs_channel;
-xs_channel *xs_channel_new(int64_t capacity, int32_t fields, uint64_t segments);
-void xs_channel_drop(xs_channel *channel); /* lives on until the plans of both ends have gone */
-void xs_channel_close(xs_channel *channel);
-void xs_channel_abandon(xs_channel *channel);
-int64_t xs_channel_length(xs_channel *channel);
-xs_op *xs_op_channel_sink(xs_plan *plan, xs_channel *channel);
-xs_op *xs_op_channel_source(xs_plan *plan, xs_channel *channel);
-
 /* A plain Python operator. xs_python_process(token) finds the tuple in the exchange below, and
  * leaves there what it emits: C passes it on after Python has returned, so that chains of Python
  * operators do not nest. Segments carry a count in both directions. */

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xstream.io.array import array, samples
 from xstream.io.arrow import arrow
-from xstream.io.channel import Channel, channel
 from xstream.io.clock import Clock, StreamTime, SystemClock
 from xstream.io.csv import csv
 from xstream.io.iterable import iterable
@@ -16,13 +15,11 @@ from xstream.io.sigmf import sigmf
 from xstream.io.wav import wav
 
 __all__ = [
-    "Channel",
     "Clock",
     "StreamTime",
     "SystemClock",
     "array",
     "arrow",
-    "channel",
     "csv",
     "iterable",
     "npy",

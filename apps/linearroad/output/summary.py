@@ -29,7 +29,7 @@ class RunOptions:
     form: str = "csv"
     scheduler: str = "df"
     memory: str = "refcount-lazy"
-    workers: int = 1
+    threads: int = 1
     expressways: int | None = None  # as many as the input has
     answers: str = "write"  # or digest: counted and digested only
     keep_state: Path | None = None  # where the state at the end goes
@@ -39,7 +39,7 @@ class RunOptions:
 
 
 def write_summary(
-    path: Path, result: RunResult, options: RunOptions, workers: int, files: int, from_second: int
+    path: Path, result: RunResult, options: RunOptions, files: int, from_second: int
 ) -> None:
     """Everything that a run has to say of itself, as JSON."""
     answers = list(result.answers.values())
@@ -58,7 +58,7 @@ def write_summary(
         "speed": options.speed or "max",
         "minutes": options.minutes,
         "from_second": from_second,
-        "workers": workers,
+        "threads": options.threads,
         "expressways": files if options.expressways is None else options.expressways,
         "generated_expressways": files,
         "history_is_shared": options.expressways is not None and options.expressways > files,

@@ -230,7 +230,7 @@ class RejectWriter:
 
     def __init__(self, path: Path, several_files: bool) -> None:
         self._file = new_file(path).open("x", newline="\n")
-        self._lock = threading.Lock()  # several workers reject
+        self._lock = threading.Lock()  # several threads reject
         self._several = several_files
         self.by_reason: dict[str, int] = {}
         #: The first row of each reason, in words.

@@ -51,8 +51,14 @@ def rate_command(
         float,
         typer.Option(help="How many times faster than real time.", callback=within(0.01, 1e9)),
     ] = 10.0,
-    workers: Annotated[
-        int, typer.Option(help="Number of workers, one per core.", callback=within(1, 1024))
+    threads: Annotated[
+        int,
+        typer.Option(
+            "--threads",
+            "--workers",
+            help="Number of threads, at most one per core.",
+            callback=within(1, 1024),
+        ),
     ] = 2,
     quick: Annotated[
         bool, typer.Option("--quick", help="Use short probe runs only: takes about 15 minutes.")
@@ -82,7 +88,7 @@ def rate_command(
         return
     require_package("plotly")
     check_output_directory(out)
-    options = RatingOptions(base, out, first, last, speed, workers, quick, validated)
+    options = RatingOptions(base, out, first, last, speed, threads, quick, validated)
     try:
         with interrupted_with("no L has been tried"):
             rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))

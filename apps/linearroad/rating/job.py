@@ -45,7 +45,7 @@ class RatingOptions:
     first: int | None = None
     last: int | None = None
     speed: float = 10.0
-    workers: int = 2
+    threads: int = 2
     quick: bool = False
     validated: Path | None = None  # OUT/originals if not given
 
@@ -114,7 +114,7 @@ class Rating:
             },
             "history_is_shared": True,
             "validated": self.verdict,
-            "workers": self.options.workers,
+            "threads": self.options.threads,
             "machine": machine(),
             "version": metadata.version("xstream"),
             "memory": [list(line) for line in account.lines],
@@ -180,7 +180,7 @@ def rate(options: RatingOptions, say: Say) -> Rating:
         options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say
     )
     _validate(rating, originals, folder, say)
-    setting = Setting(options.base, options.workers, options.speed)
+    setting = Setting(options.base, options.threads, options.speed)
     try:
         rating.expressways = largest(
             lambda expressways: _step(rating, setting, originals, expressways, "probe", say), tried
@@ -221,7 +221,7 @@ def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> N
     options = rating.options
     if rating.verdict is None and not options.quick:
         say("validating the originals' answers")
-        make_validated(options.base, folder, options.workers, say)
+        make_validated(options.base, folder, options.threads, say)
         rating.verdict = validated(folder, rating.manifest)
     if rating.verdict is not None:
         check_written(folder, originals.digests)

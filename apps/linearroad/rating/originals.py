@@ -78,11 +78,11 @@ def validated(folder: Path, manifest: Entry) -> str | None:
     return str(found.get("verdict")).split(";")[0]
 
 
-def make_validated(base: Path, folder: Path, workers: int, say: Say) -> None:
+def make_validated(base: Path, folder: Path, threads: int, say: Say) -> None:
     """Write the originals' answers and have Spark check every one."""
     common = ["--input", str(base), "--history", str(base)]
     run = ["linearroad", "run", *common, "--out", str(folder), "--format", "parquet"]
-    call([*run, "--workers", str(workers)], say)
+    call([*run, "--threads", str(threads)], say)
     said = call(["linearroad", "validate", *common, "--output", str(folder)], say)
     if not (folder / "validation.json").is_file():
         raise InputError(said[-1].removeprefix("xstream: ") if said else "validation did not end")

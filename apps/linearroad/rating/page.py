@@ -332,6 +332,6 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
                 table_html(("for", "one expressway", "in all"), account)) if total[2] else "",
         section("The machine", table_html(("", ""), [
             *((name.removesuffix("_bytes"), machine[name]) for name in MACHINE),
-            ("workers", rating["workers"]), ("xstream", rating["version"])])),
+            ("threads", rating["threads"]), ("xstream", rating["version"])])),
     ]  # fmt: skip
     write(path, document(f"Linear Road rating: {rated}", body, _origin(rating), where))

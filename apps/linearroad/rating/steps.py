@@ -24,7 +24,7 @@ class Setting:
     """What the runs of a rating have in common."""
 
     base: Path
-    workers: int
+    threads: int
     speed: float
 
 
@@ -83,7 +83,7 @@ def run_step(
     """Run a step and fill in what came of it; its timeline."""
     command = [
         *("linearroad", "run", "--input", str(setting.base), "--history", str(setting.base)),
-        *("--expressways", str(step.expressways), "--workers", str(setting.workers)),
+        *("--expressways", str(step.expressways), "--threads", str(setting.threads)),
         *("--speed", f"{step.speed:g}", "--answers", "digest", "--out", str(out)),
         *(("--from-state", str(state)) if state is not None else ()),
         "--stop-when-late",

@@ -1,1 +1,1 @@
-"""`xstream linearroad run`: rows into the query, its workers, their state and their progress."""
+"""`xstream linearroad run`: rows into the query, its state and its progress."""

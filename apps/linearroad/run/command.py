@@ -62,8 +62,9 @@ def run_command(
     minutes: Annotated[
         int | None, typer.Option(help="Stop after this many minutes of the stream.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Number of workers; expressways are divided among them.")
+    threads: Annotated[
+        int,
+        typer.Option("--threads", "--workers", help="Number of threads, at most one per core."),
     ] = 1,
     expressways: Annotated[
         int | None,
@@ -106,7 +107,7 @@ def run_command(
         typer.echo(query_plan(rules).to_dot())
         return
     options = RunOptions(
-        rules, _speed(speed), minutes, format, scheduler, memory, workers, expressways, answers,
+        rules, _speed(speed), minutes, format, scheduler, memory, threads, expressways, answers,
         keep_state, from_state, stop_when_late, allow_empty,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)

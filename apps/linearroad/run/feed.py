@@ -34,16 +34,14 @@ class Feed:
         reader: RowReader,
         number: int,
         schedule: Schedule,
-        engine: int,
-        rejects: RejectWriter | None,
+        rejects: RejectWriter,
         manager: xs.MemoryManager,
     ) -> None:
         self.reader, self.rejects, self.schedule = reader, rejects, schedule
-        if rejects is not None:
-            reader.on_reject = partial(rejects.write, file_name=reader.name)
+        reader.on_reject = partial(rejects.write, file_name=reader.name)
         self.number = number  # of the file among those of the input
-        self.manager = manager  # of the engine that it feeds: rows are copied once
-        self.place = schedule.join(engine)
+        self.manager = manager  # of the query: rows are copied once
+        self.place = schedule.join()
         self._expressways = ExpresswayCount()
         self.rows = 0
         self.second = -1  # of the stream, that was given last
@@ -57,7 +55,7 @@ class Feed:
         rows = _since(self.reader.chunks(begin_s), begin_s)
         chunks = _primed(_by_second(rows) if self.schedule.is_paced else _by_chunk(rows))
         yield self._tuple(_NO_ROWS, _NOTHING)  # time starts when all files have their first rows
-        self.schedule.start(self.place)
+        self.schedule.start()
         try:
             yield from self._paced(chunks, begin_s) if self.schedule.is_paced else self._all(chunks)
         finally:
@@ -133,9 +131,8 @@ class Feed:
 
     def _take_rejects(self, rejects: xs.SigSeg) -> None:
         for line, reason in np.asarray(rejects).tolist():
-            if self.rejects is not None:
-                reject = Reject(line, REASONS[reason], self.reader.row(line))
-                self.rejects.write(reject, self.reader.name)
+            reject = Reject(line, REASONS[reason], self.reader.row(line))
+            self.rejects.write(reject, self.reader.name)
 
     def _take_implausible(self, speeds: int) -> None:
         self.implausible += speeds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,12 +21,12 @@ from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
 from linearroad.output.writers import FORMATS, RESULTS, RejectWriter, answer_writer
 from linearroad.rules import rules_named
-from linearroad.run.copies import ORIGINAL, Copy, copies_of
+from linearroad.run.copies import copies_of
+from linearroad.run.engine import DigestOutput, Engine, connect_writer
 from linearroad.run.feed import RAW, Feed
 from linearroad.run.memory import check_memory
 from linearroad.run.stages import stage_nanoseconds
-from linearroad.run.state import KeptState, keep_state, read_state
-from linearroad.run.workers import HUB_BURST, DigestOutput, Worker, connect_writer
+from linearroad.run.state import keep_state, read_state
 from linearroad.schema import KINDS
 from linearroad.tables.history import History
 from xstream.console.folder import result_folder
@@ -81,10 +80,9 @@ def run(
         )
     if options.keep_state is not None:
         read_manifest(source)  # only generated traffic can be gone on with
-    workers = _workers(options, len(copies), files)
     begin_s = 60 * kept.minute if kept is not None else 0
     limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
-    schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), workers, limit_s)
+    schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), limit_s)
     try:
         with result_folder(out, source, RESULTS):
             rejects = RejectWriter(out / "rejects.csv", files > 1)
@@ -95,20 +93,26 @@ def run(
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
-                engines = _divide(source, copies, workers, rejects, schedule, history, options)
+                manager = xs.memory_manager(options.memory)
+                feeds = [
+                    Feed(reader, file, schedule, rejects, manager)
+                    for file, reader in enumerate(readers)
+                ]
+                engine = Engine(feeds, copies, history, options)
                 if options.answers == "digest":
-                    _digest(engines, taker, look, kept)
-                    if look.outputs:
-                        _keep(source, out, look.outputs, taker.result, options)
+                    output = DigestOutput(engine, taker.take_told)
+                    _execute(engine, taker, look, None if kept is None else kept.of(engine))
+                    _keep_digests(source, out, output, taker.result, options)
                 else:
-                    _write(engines, taker, look)
+                    connect_writer(engine, taker.take, taker.at_least)
+                    _execute(engine, taker, look)
             result = taker.result
             _conclude(result, source, out, rejects, options)
             if options.speed is not None:
                 rows = read_timeline(out / "timeline.csv")
                 second, delay_s = taker.delays.worst
                 result.longest = attributed(rows, second, delay_s) if second >= 0 else None
-            write_summary(out / "summary.json", result, options, workers, files, begin_s)
+            write_summary(out / "summary.json", result, options, files, begin_s)
             return result
     except OSError as error:  # reading has its own sentences
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
@@ -135,14 +139,6 @@ def _conclude(
     raise xs.InputError(f"{source} has no rows{within} (--allow-empty accepts this)")
 
 
-def _workers(options: RunOptions, copies: int, files: int) -> int:
-    """How many engines there is work for: copies are divided, or else files.
-
-    Digests need all files of a copy in one engine, where its accounts are.
-    """
-    return min(options.workers, copies if copies > 1 or options.answers == "digest" else files)
-
-
 def _check(options: RunOptions) -> None:
     rules_named(options.rules)
     if options.speed is not None and not SLOWEST <= options.speed <= FASTEST:
@@ -153,8 +149,8 @@ def _check(options: RunOptions) -> None:
         raise xs.InputError(
             f"--minutes must be from 1 to {MOST_MINUTES:,}, not {options.minutes:,}"
         )
-    if options.workers < 1:
-        raise xs.InputError(f"--workers must be a positive number, not {options.workers}")
+    if options.threads < 1:
+        raise xs.InputError(f"--threads must be a positive number, not {options.threads}")
     if options.answers not in ("write", "digest"):
         raise xs.InputError(f"--answers must be write or digest, not {options.answers!r}")
     if options.form not in FORMATS:
@@ -171,26 +167,6 @@ def _check(options: RunOptions) -> None:
         raise xs.InputError("--keep-state and --from-state require --rules paper")
 
 
-def _divide(
-    source: Path, copies: list[Copy], workers: int, rejects: RejectWriter, schedule: Schedule,
-    history: History, options: RunOptions,
-) -> list[Worker]:  # fmt: skip
-    """Files are dealt out to the workers, or copies of all files."""
-    engines = []
-    manager = xs.memory_manager(options.memory)
-    for number in range(workers):
-        own = copies if len(copies) == 1 else copies[number::workers]
-        readers = list(enumerate(open_input(source)))
-        if len(copies) == 1:
-            readers = readers[number::workers]
-        if options.answers == "digest":  # nothing passes between engines
-            manager = xs.memory_manager(options.memory)
-        told = rejects if own[0] == ORIGINAL else None  # once is enough
-        feeds = [Feed(reader, file, schedule, number, told, manager) for file, reader in readers]
-        engines.append(Worker(feeds, own, history, options))
-    return engines
-
-
 class _Look:
     """Now and then: where the run is, for the timeline and whoever watches."""
 
@@ -200,8 +176,7 @@ class _Look:
     ) -> None:  # fmt: skip
         self._taker, self._timeline, self._progress = taker, timeline, progress
         self._stop_when_late = stop_when_late
-        self.workers: list[Worker] = []
-        self.outputs: list[DigestOutput] = []
+        self.engine: Engine | None = None
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
         result, schedule = self._taker.result, self._taker.schedule
@@ -212,9 +187,10 @@ class _Look:
             result.first_late = late.sentence()
             if self._stop_when_late:
                 schedule.stop.set()
-        feeds = [feed for worker in self.workers for feed in worker.feeds]
+        assert self.engine is not None
+        feeds = self.engine.feeds
         result.idle_s = min(feed.idle_s for feed in feeds)
-        result.rows = sum(worker.rows for worker in self.workers)
+        result.rows = self.engine.rows
         result.lag_s = max(feed.lag_s for feed in feeds)
         result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
         answers = sum(result.answers.values())
@@ -223,42 +199,15 @@ class _Look:
             self._progress(result)
 
 
-def _write(workers: list[Worker], taker: AnswerSink, look: _Look) -> None:
-    """All answers to the writer, in the order of time."""
-    hub = connect_writer(workers, taker.take, taker.at_least)
-    _execute(workers, None if len(workers) == 1 else hub, taker, look)
-
-
-def _digest(
-    workers: list[Worker], taker: AnswerSink, look: _Look, kept: KeptState | None
-) -> None:  # fmt: skip
-    """Every worker by itself."""
-    look.outputs = [DigestOutput(worker, taker.take_told) for worker in workers]
-    _execute(workers, None, taker, look, kept.of if kept is not None else None)
-    runs = [(w.done, w.network.stages) for w in workers if w.done is not None]
-    taker.result.stage_ns = stage_nanoseconds(runs, taker.result.reports)
-    taker.result.unanswerable = sum(output.unanswerable for output in look.outputs)
-
-
-#: What the kernels of a worker begin with.
-_State = Callable[[Worker], Any]
-
-
-def _execute(
-    workers: list[Worker], hub: Network | None, taker: AnswerSink, look: _Look,
-    state: _State | None = None,
-) -> None:  # fmt: skip
-    """Run the workers, and a hub beside them, to their end; everything is written then."""
+def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) -> None:
+    """Run the query to its end; everything is written then."""
     result, schedule = taker.result, taker.schedule
-    look.workers = workers
+    look.engine = engine
     gc.collect()
     gc.freeze()  # what was loaded and compiled is not looked through again and again
     try:
         with interruptible(schedule.stop):
-            if len(workers) == 1:
-                workers[0].job(schedule.cut, state, look)
-            else:
-                _run_together(workers, hub, schedule, look, state)
+            engine.run(schedule.cut, state, look)
         result.interrupted = schedule.stop.is_set()
         result.interrupted_by_user = schedule.stop.by_user
     except xs.OperatorError as error:
@@ -266,60 +215,35 @@ def _execute(
             raise error.__cause__ from None
         raise
     finally:
-        schedule.give_up()
+        schedule.stop.set()
         taker.close()
         result.wall_seconds = schedule.time.wall_s()
         gc.unfreeze()
     look(last=True)
-    result.reports = sum(worker.reports for worker in workers if worker.done is not None)
-    result.implausible_speeds = sum(f.implausible for worker in workers for f in worker.feeds)
+    result.reports = engine.reports
+    result.implausible_speeds = sum(feed.implausible for feed in engine.feeds)
     result.requests = sum(list(result.answers.values())[2:])
 
 
-def _run_together(
-    workers: list[Worker], hub: Network | None, schedule: Schedule, look: _Look,
-    state: _State | None,
-) -> None:  # fmt: skip
-    """Every engine in a thread of its own; this one watches."""
-
-    def give_up() -> None:
-        schedule.cut.set()
-        schedule.give_up()
-        for worker in workers:
-            for channel in worker.channels:
-                channel.abandon()
-
-    def run_hub(_: threading.Event) -> xs.Run:
-        assert hub is not None
-        manager = workers[0].feeds[0].manager
-        scheduler = workers[0].options.scheduler
-        return hub.query.run(scheduler, manager, HUB_BURST, stop=schedule.cut)
-
-    def job(worker: Worker) -> xs.Job:
-        return lambda _: worker.job(schedule.cut, state)
-
-    jobs = [*([run_hub] if hub is not None else []), *map(job, workers)]
-    xs.run_together(jobs, look, give_up)
-
-
-def _keep(
-    source: Path, out: Path, outputs: list[DigestOutput], result: RunResult, options: RunOptions
+def _keep_digests(
+    source: Path, out: Path, output: DigestOutput, result: RunResult, options: RunOptions
 ) -> None:
-    """The digests, whether copies agree, and the state if wanted."""
-    workers = [output.worker for output in outputs]
-    minutes = max(feed.second for worker in workers for feed in worker.feeds) // 60 + 1
-    expressways = sum(len(worker.copies) * len(worker.feeds) for worker in workers)
+    """The digests, whether copies agree, what each stage took, and the state if wanted."""
+    engine = output.engine
+    assert engine.done is not None
+    result.stage_ns = stage_nanoseconds([(engine.done, engine.network.stages)], result.reports)
+    result.unanswerable = output.unanswerable
+    minutes = max(feed.second for feed in engine.feeds) // 60 + 1
+    expressways = len(engine.copies) * len(engine.feeds)
     result.digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
-    for output in outputs:
-        for expressway, digests in output.digests(minutes):
-            result.digests[expressway] = digests
+    for expressway, digests in output.digests(minutes):
+        result.digests[expressway] = digests
     write_digests(out / "digests.parquet", result.digests)
-    if result.interrupted:  # workers have come to different seconds
+    if result.interrupted:  # files have come to different seconds
         return
-    files = len(workers[0].feeds)
-    wrong, first = differences(result.digests, result.digests[:files])
+    wrong, first = differences(result.digests, result.digests[: len(engine.feeds)])
     result.copies_differ = wrong
     result.first_differences = [difference.sentence() for difference in first]
     if options.keep_state is not None and options.minutes is not None:
         minute = min(options.minutes, minutes)  # the stream may have ended before
-        keep_state(options.keep_state, source, workers[0], minute)
+        keep_state(options.keep_state, source, engine, minute)

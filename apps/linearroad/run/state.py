@@ -33,8 +33,8 @@ from linearroad.operators.copies import (
     shifted_vehicles,
 )
 from linearroad.run.copies import Copy
+from linearroad.run.engine import Engine
 from linearroad.run.invariants import Limits, check_state
-from linearroad.run.workers import Worker
 from xstream.errors import InputError
 
 __all__ = ["KeptState", "keep_state", "read_state"]
@@ -54,16 +54,16 @@ _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
 }
 
 
-def keep_state(directory: Path, source: Path, worker: Worker, minute: int) -> None:
+def keep_state(directory: Path, source: Path, engine: Engine, minute: int) -> None:
     """Write down what the kernels keep at the end of a minute, of a run over generated traffic."""
-    run = worker.done
+    run = engine.done
     assert run is not None
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / META).unlink(missing_ok=True)
         remove_temporaries(directory)
         files = [
-            _write(directory, name, run.state(stream)) for name, _, stream in kernels_of(worker)
+            _write(directory, name, run.state(stream)) for name, _, stream in kernels_of(engine)
         ]
         meta = {"version": VERSION, "minute": minute, "traffic": _traffic(source), "files": files}
         write_json(directory / META, meta)
@@ -109,21 +109,21 @@ def _traffic(source: Path) -> dict[str, Any]:
     return {"parameters": manifest["parameters"], "totals": manifest["totals"]}
 
 
-def kernels_of(worker: Worker) -> Iterator[tuple[str, Copy, xs.Stream]]:
+def kernels_of(engine: Engine) -> Iterator[tuple[str, Copy, xs.Stream]]:
     """The kernels that keep something: their originals' names, and which copies they are of."""
-    for c, copy in enumerate(worker.copies):
-        for feed, parts in zip(worker.feeds, worker.parts, strict=True):
+    for c, copy in enumerate(engine.copies):
+        for feed, parts in zip(engine.feeds, engine.parts, strict=True):
             for kernel in BY_EXPRESSWAY:
                 yield f"{kernel} {feed.number}", copy, parts[c].kept[kernel]
-        yield f"{ACCOUNTS} 0", copy, worker.accounts[c]
+        yield f"{ACCOUNTS} 0", copy, engine.accounts[c]
 
 
 class InitialState(Mapping[xs.Stream, xs.KernelState]):
-    """What each kernel of an engine begins with, worked out when it is asked for."""
+    """What each kernel of a query begins with, worked out when it is asked for."""
 
-    def __init__(self, worker: Worker, originals: dict[str, Arrays]) -> None:
+    def __init__(self, engine: Engine, originals: dict[str, Arrays]) -> None:
         self._originals = originals
-        self._kernels = {stream: (name, copy) for name, copy, stream in kernels_of(worker)}
+        self._kernels = {stream: (name, copy) for name, copy, stream in kernels_of(engine)}
 
     def __getitem__(self, stream: xs.Stream) -> xs.KernelState:
         name, copy = self._kernels[stream]
@@ -145,9 +145,9 @@ class KeptState:
     minute: int
     originals: dict[str, Arrays]
 
-    def of(self, worker: Worker) -> InitialState:
-        """What the kernels of an engine begin with; what was read is shared."""
-        return InitialState(worker, self.originals)
+    def of(self, engine: Engine) -> InitialState:
+        """What the kernels of a query begin with; what was read is shared."""
+        return InitialState(engine, self.originals)
 
 
 def read_state(directory: Path, source: Path) -> KeptState:

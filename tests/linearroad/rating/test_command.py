@@ -19,8 +19,8 @@ from tests.apps.calling import call
         ("--from", "-1"),
         ("--from", "0"),
         ("--to", "0"),
-        ("--workers", "0"),
-        ("--workers", "-2"),
+        ("--threads", "0"),
+        ("--threads", "-2"),
         ("--explain", "0"),
     ],
 )

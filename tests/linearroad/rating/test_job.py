@@ -43,7 +43,7 @@ def test_a_quick_trial_finds_what_it_is_allowed_to_try(base: Path, tmp_path: Pat
     out = tmp_path / "rating"
     # At this speed the limits are a second and more of the clock, whatever else runs.
     options = ("--base", base, "--out", out, "--quick", "--from", "2", "--to", "4")
-    done = command(*options, "--speed", "4", "--workers", "2")
+    done = command(*options, "--speed", "4", "--threads", "2")
     assert done.returncode == 0, done.stderr
     assert "a trial, not a rating (2 generated expressways of 2 minutes" in done.stdout
     assert "L = 4 at 4 times the pace: every answer in time" in done.stdout

@@ -77,7 +77,7 @@ def rating(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
         "base": {"expressways": 10, "minutes": 180, "reports": 120_116_496, "vehicles": 1_387_224,
                  "queries": 1_202_060},
         "history_is_shared": True,
-        "validated": "right: all 28,053,192 answers by the rules of paper", "workers": 2,
+        "validated": "right: all 28,053,192 answers by the rules of paper", "threads": 2,
         "machine": {"cpu": "AMD EPYC", "cores": 2, "memory_bytes": 25_200_000_000,
                     "system": "Linux 6.1", "python": "3.11.7",
                     "date": "2026-02-03T04:05:06+00:00", "command": "xstream linearroad rate"},

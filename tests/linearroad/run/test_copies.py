@@ -53,7 +53,7 @@ def test_every_rule_set_and_scheduler_works_on_copies_and_digests(
 ) -> None:
     found = digest(
         directory, tmp_path, history, rules=rules, scheduler=scheduler, expressways=2 * BASE,
-        workers=2,
+        threads=2,
     )  # fmt: skip
     rows, _ = reference.parse(case.text)
     answers = reference.answers(rows, rules, case.tolls, case.segment_history)
@@ -64,12 +64,12 @@ def test_every_rule_set_and_scheduler_works_on_copies_and_digests(
     np.testing.assert_array_equal(originals, expected)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3])
 def test_copies_are_answered_as_their_originals_are(
-    directory: Path, history: History, tmp_path: Path, workers: int
+    directory: Path, history: History, tmp_path: Path, threads: int
 ) -> None:
     alone = digest(directory, tmp_path / "alone", history)
-    many = digest(directory, tmp_path / "many", history, expressways=5 * BASE, workers=workers)
+    many = digest(directory, tmp_path / "many", history, expressways=5 * BASE, threads=threads)
     assert alone.digests is not None
     assert many.digests is not None
     assert (alone.digests[:, :, 0, 0].sum(axis=1) > 0).all()
@@ -184,7 +184,7 @@ def test_a_run_that_goes_on_from_a_kept_state_answers_as_one_without_a_break(
     state = tmp_path / "state"
     first = digest(directory, tmp_path / "first", history, minutes=cut, keep_state=state)
     rest = digest(
-        directory, tmp_path / "rest", history, from_state=state, expressways=3 * BASE, workers=2
+        directory, tmp_path / "rest", history, from_state=state, expressways=3 * BASE, threads=2
     )
     assert first.digests is not None
     assert rest.digests is not None

@@ -142,9 +142,9 @@ def test_parquet_in_and_parquet_out(case: Scenario, history: History, tmp_path: 
         assert all(row[name] is None for name in others)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 def test_several_files_are_merged_by_time_and_rejects_name_theirs(
-    case: Scenario, tmp_path: Path, workers: int
+    case: Scenario, tmp_path: Path, threads: int
 ) -> None:
     rows, _ = reference.parse(case.text)
     mine = [row for row in rows if row.type in (0, 2)]
@@ -157,7 +157,7 @@ def test_several_files_are_merged_by_time_and_rejects_name_theirs(
     parameters = {"format": "csv", "expressways": 2}
     manifest = {"version": MANIFEST_VERSION, "complete": True, "parameters": parameters}
     layout.manifest.write_text(json.dumps(manifest))
-    run(tmp_path, tmp_path / "out", History(), RunOptions(workers=workers))
+    run(tmp_path, tmp_path / "out", History(), RunOptions(threads=threads))
     expected = reference.answers(mine, "paper")
     assert any(row[0] == 2 and row[4] > 0 for row in expected)
     assert answers_of_csv(tmp_path / "out" / "output.csv") == expected
@@ -382,10 +382,10 @@ def test_the_command_line_runs_and_prints_the_plan(tmp_path: Path) -> None:
     assert isinstance(refused.exception, InputError)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("speed", [None, 5000.0], ids=["max", "paced"])
 def test_files_of_unequal_length_and_rate_keep_in_step(
-    tmp_path: Path, workers: int, speed: float | None
+    tmp_path: Path, threads: int, speed: float | None
 ) -> None:
     """One dense, one sparse, one with an hour's gap, one that ends early, one that is empty."""
     seconds = {
@@ -407,7 +407,7 @@ def test_files_of_unequal_length_and_rate_keep_in_step(
     parameters = {"format": "csv", "expressways": len(seconds)}
     manifest = {"version": MANIFEST_VERSION, "complete": True, "parameters": parameters}
     layout.manifest.write_text(json.dumps(manifest))
-    result = run(tmp_path, tmp_path / "out", History(), RunOptions(workers=workers, speed=speed))
+    result = run(tmp_path, tmp_path / "out", History(), RunOptions(threads=threads, speed=speed))
     assert result.rows == sum(map(len, seconds.values())) + 4
     assert sum(result.rejects.values()) == 0
     assert result.answers["balances"] == 4

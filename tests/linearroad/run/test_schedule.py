@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,16 @@ from linearroad.schema import INPUT_COLUMNS
 import xstream as xs
 from xstream.io.schedule import NO_LIMIT, Schedule
 from xstream.testing import ManualClock
+
+
+class Nobody:
+    """Takes rejected rows, of which there are none here."""
+
+    def write(self, reject: Reject, file_name: str) -> None:
+        raise AssertionError(reject)
+
+
+NOBODY: Any = Nobody()
 
 
 class Rows:
@@ -38,14 +47,14 @@ class Rows:
 
 
 def schedule_of(speed: float | None, limit_s: int = NO_LIMIT) -> Schedule:
-    return Schedule(xs.io.StreamTime(speed, clock=ManualClock()), 1, limit_s)
+    return Schedule(xs.io.StreamTime(speed, clock=ManualClock()), limit_s)
 
 
 def given(schedule: Schedule, files: list[list[int]], stop_after: int = 10**9) -> list[list[int]]:
     """The seconds of the rows that each file gives, asked in turn; stopped after some turns."""
     manager = xs.memory_manager("refcount-lazy")
     feeds = [
-        Feed(Rows(seconds), number, schedule, 0, None, manager)
+        Feed(Rows(seconds), number, schedule, NOBODY, manager)
         for number, seconds in enumerate(files)
     ]
     sources = [feed.tuples() for feed in feeds]
@@ -90,27 +99,17 @@ def test_a_stop_ends_all_files_with_the_same_second(speed: float | None, stop_af
 
 def test_a_paced_file_gives_every_second_with_its_end() -> None:
     schedule = schedule_of(100.0)
-    feed = Feed(Rows([1, 2, 6]), 0, schedule, 0, None, xs.memory_manager("refcount-lazy"))
+    feed = Feed(Rows([1, 2, 6]), 0, schedule, NOBODY, xs.memory_manager("refcount-lazy"))
     upto = [item[2] for item in feed.tuples()]
     assert [second for second in upto if second >= 0] == [0, 1, 2, 3, 4, 5, 6]
     assert schedule.time.wall_s() == pytest.approx(0.06)
 
 
-def test_an_engine_far_ahead_of_another_waits_for_it() -> None:
-    schedule = Schedule(xs.io.StreamTime(None), 2)
-    here, there = schedule.join(0), schedule.join(1)
+def test_a_file_far_ahead_of_another_waits_for_it() -> None:
+    schedule = Schedule(xs.io.StreamTime(None))
+    here, there = schedule.join(), schedule.join()
     assert schedule.may_go(there, 0)
     assert schedule.may_go(here, schedule.slack_s)
     assert not schedule.may_go(here, schedule.slack_s + 1)
     schedule.leave(there)
     assert schedule.may_go(here, schedule.slack_s + 1)
-
-
-def test_nobody_waits_for_an_engine_that_never_starts(tmp_path: Path) -> None:
-    schedule = Schedule(xs.io.StreamTime(None), 2)
-    place = schedule.join(0)
-    waiting = threading.Thread(target=schedule.start, args=(place,))
-    waiting.start()
-    schedule.give_up()
-    waiting.join(10)
-    assert not waiting.is_alive()
