@@ -35,12 +35,14 @@ class Engine:
     clock: str = "wall"
     #: Whether chains of kernels are compiled into one; not where managers or schedulers compete.
     fuse: bool = True
+    threads: int = 1
 
     def run(self, query: Query) -> Run:
         """Run a query with these settings; raise `KeyboardInterrupt` if Ctrl-C ends it early."""
         return query.run(
-            self.scheduler, self.memory, self.tuple_burst, debug=False, fuse=self.fuse
-        ).uninterrupted()
+            self.scheduler, self.memory, self.tuple_burst, debug=False, fuse=self.fuse,
+            threads=self.threads,
+        ).uninterrupted()  # fmt: skip
 
     def timed_run(self, query: Query) -> tuple[Run, Trial]:
         """Run a query and time loading separately, which is all work before the first tuple."""
@@ -49,7 +51,7 @@ class Engine:
             manager = memory_manager(self.memory)
             run = Run(
                 query, scheduler(self.scheduler), manager, self.tuple_burst, debug=False,
-                fuse=self.fuse,
+                fuse=self.fuse, threads=self.threads,
             )  # fmt: skip
         with Stopwatch() as running:
             run.execute()

@@ -236,6 +236,32 @@ def pythonop(
     )  # fmt: skip
 
 
+@app.command()
+def threads(
+    subject: Annotated[
+        str, typer.Argument(help="An application with a query, for example pipeline.")
+    ] = "detectaudio",
+    threads: Annotated[str, typer.Option(help="Numbers of threads, for example 1,2.")] = "1,2",
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    trials: Trials = 9, seconds: Seconds = 1.0, clock: Clock = "wall", json: Json = False,
+) -> None:  # fmt: skip
+    """An application's query on several threads against one, in turns."""
+    from functools import partial
+
+    from xstream.bench.threads import threads as run
+    from xstream.errors import InputError
+
+    numbers = [text.strip() for text in threads.split(",")]
+    if not all(text.isdecimal() for text in numbers):
+        raise InputError(f"--threads is one or more numbers, for example 1,2, not {threads!r}")
+    counts = tuple(map(int, numbers))
+    _measure(
+        partial(run, subject=subject, counts=counts), "threads", json,
+        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
+        clock=clock,
+    )  # fmt: skip
+
+
 def add_applications() -> None:
     """Add a command for every benchmark of an installed application."""
     for entry in sorted(metadata.entry_points(group="xstream.benchmarks"), key=lambda e: e.name):
