@@ -32,6 +32,7 @@ ROOMS = [
 BESIDE = {
     "graph": "query",
     "stream": "query",
+    "partition": "query",
     "run": "query",
     "drawing": "query",
     "fusion": "query",

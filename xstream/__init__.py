@@ -10,7 +10,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sched        four schedulers and rate control over a compiled plan
     xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
     xstream.ops          the operator library, one operator per file
-    xstream.query        declares a graph; also graph, stream, run, fusion and drawing
+    xstream.query        declares a graph; also graph, stream, partition, run, fusion and drawing
     xstream.io           sources and sinks
     xstream.testing      test harness: runs single operators, list source, strategies
     xstream.bench        the paper's benchmarks, and the same work on other engines
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from xstream.kernels.compiled import compiled
     from xstream.kernels.kernel import Kernel, kernel
     from xstream.kernels.rolling import Rolling
+    from xstream.partition import Partition
     from xstream.query import Query
     from xstream.run import KernelState, OperatorCost, OperatorStats, Run
     from xstream.sched import SCHEDULER_NAMES
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
         Timebase,
         memory_manager,
     )
-    from xstream.stream import Partition, Stream
+    from xstream.stream import Stream
 
     __version__: str
 
@@ -92,7 +93,7 @@ _LAZY = {
     "OperatorCost": "xstream.run",
     "OperatorStats": "xstream.run",
     "Run": "xstream.run",
-    "Partition": "xstream.stream",
+    "Partition": "xstream.partition",
     "Stream": "xstream.stream",
     "SCHEDULER_NAMES": "xstream.sched",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,8 +24,9 @@ from xstream.ops.signal_methods import SignalMethods
 from xstream.ops.sync import Sync
 from xstream.ops.union import Union
 from xstream.ops.zip import Zip
+from xstream.partition import Partition
 
-__all__ = ["Partition", "Stream"]
+__all__ = ["Stream"]
 
 
 class WriteTarget(Protocol):
@@ -399,41 +400,3 @@ class Stream(Port, FlowMethods, SignalMethods):
 
     def _sink(self, operator: Operator, name: str | None) -> SinkRef:
         return SinkRef(self.query, self.query.add_node(operator, (self,), name).id)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Partition:
-    """The replicas of a stream that was divided by a key (`Stream.partition`)."""
-
-    streams: tuple[Stream, ...]
-
-    def each(self, declare: Callable[[Stream], Stream]) -> Partition:
-        """Declare the same operators behind every replica.
-
-        >>> import xstream as xs
-        >>> q = xs.Query()
-        >>> src = q.source(xs.io.iterable([1, 2, 3], out={"key": int}))
-        >>> doubled = src.partition(by="key", replicas=2).each(
-        ...     lambda part: part.map(lambda key: 2 * key, out=int)
-        ... )
-        >>> out = doubled.merge().collect()
-        >>> q.run()[out]
-        [2, 4, 6]
-        """
-        return Partition(tuple(declare(stream) for stream in self.streams))
-
-    def merge(self, by: str | None = None, name: str | None = None) -> Stream:
-        """Bring the replicas together again.
-
-        Under `df`, results come in the order of the tuples that they are the results of, whichever
-        replica and thread they come from; under the other schedulers in the order of arrival. `by`
-        names an integer field that ascends in every replica and decides instead.
-        """
-        first, *others = self.streams
-        return first.merge(*others, by=by, name=name)
-
-    def __iter__(self) -> Iterator[Stream]:
-        return iter(self.streams)
-
-    def __len__(self) -> int:
-        return len(self.streams)
