@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from xstream.engine.schema import Schema
+from xstream.fusion import chains
 from xstream.graph import Graph
 
 __all__ = ["dot"]
@@ -23,6 +24,12 @@ def dot(query: Graph) -> str:
         "  node [shape=box, fontname=Helvetica, fontsize=12];",
         '  edge [fontname=Helvetica, fontsize=9, fontcolor="#5b6b7b", color="#5b6b7b"];',
     ]
+    for number, chain in enumerate(chains(query)):
+        lines.append(f"  subgraph cluster_{number} {{")
+        lines.append('    label="compiled together"; fontname=Helvetica; fontsize=9;')
+        lines.append('    style="rounded,dashed"; color="#8fa3b5"; fontcolor="#5b6b7b";')
+        lines.append(f"    {' '.join(f'n{node};' for node in chain)}")
+        lines.append("  }")
     for node in query.nodes:
         shape = "" if node.operator.ports and node.outputs else ", style=rounded"
         label = _quoted(*textwrap.wrap(node.name, NODE_WIDTH))

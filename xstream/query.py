@@ -117,7 +117,8 @@ class Query(Graph):
     def to_dot(self) -> str:
         """Return the graph in the language of Graphviz; `dot -Tsvg` draws it.
 
-        The label of an edge names its first fields, its tooltip the whole schema.
+        The label of an edge names its first fields, its tooltip the whole schema. Operators that
+        are compiled into one function (docs/compilation.md) stand in one frame.
         """
         return dot(self)
 

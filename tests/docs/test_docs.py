@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("tutorial.md", "kernels.md", "schedulers.md")
+PAGES = ("tutorial.md", "kernels.md", "compilation.md", "schedulers.md")
 #: Pages whose links are followed.
 LINKED = [
     ROOT / "README.md",

@@ -24,8 +24,8 @@ def chain(operators: int, extend: Callable[[Any], Any]) -> tuple[xs.Query, Any]:
     return q, stream.collect()
 
 
-def check(q: xs.Query, out: Any, *mode: Any) -> xs.Run:
-    run = q.run(*mode)
+def check(q: xs.Query, out: Any, *mode: Any, **options: Any) -> xs.Run:
+    run = q.run(*mode, **options)
     assert [segment.start for segment in run[out]] == list(range(0, len(SAMPLES), 4))
     return run
 
@@ -139,4 +139,4 @@ def test_no_tuple_overtakes_one_that_waits_because_the_stack_ran_short() -> None
     """One tuple in 64 is timed, which takes more stack: at some length it alone has to wait."""
     for operators in range(10, 130, 2):
         q, out = chain(operators, lambda stream: stream.map(kernels.copied))
-        in_small_stack(lambda: check(q, out, "df"), 64)  # noqa: B023
+        in_small_stack(lambda: check(q, out, "df", fuse=False), 64)  # noqa: B023

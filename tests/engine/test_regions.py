@@ -301,6 +301,16 @@ def test_regions_end_where_streams_divide_and_meet() -> None:
     ]
 
 
+def test_the_picture_shows_regions() -> None:
+    q = xs.Query()
+    src = source(q)
+    src.map(gain, 1.0).map(gain, 2.0).mean().collect()
+    src.map(gain, 3.0).collect()
+    picture = q.to_dot()
+    assert picture.count("subgraph cluster_") == 1
+    assert "n1; n2; n3;" in picture
+
+
 def test_long_chains_are_divided() -> None:
     def declare(q: xs.Query) -> Any:
         stream = source(q)

@@ -225,7 +225,7 @@ class RegionSource:
         given = self._arguments(i, values)
         if code.mode == "iterate":
             self._link(i)
-            given["out"] = f"link_{i}(R, {'0' if ended else start})"
+            given["out"] = f"link_{i}(R, {start})"
         filled = self._filled(i, values, start, given) if _fills(code) else None
         passed = "".join(f"{given[name]}, " for name in code.kernel.parameters)
         nothing = code.mode == "iterate" or filled is not None
