@@ -29,21 +29,26 @@ typedef struct {
     xs_seg *seg; /* allocated and not sent yet */
 } xs_output;
 
+/* What a hop touches lies in one cache line, beside the operator's own and those of the frame: a long
+ * chain of operators does not fit into the nearest cache. */
 typedef struct xs_kernel {
     xs_op op;
-    void (*call)(int64_t *frame);
-    int64_t *frame;
-    int32_t mode, outputs_at, outputs, states_at, states;
-    uint64_t used; /* fields of the input that the kernel reads, by bit */
-    bool send_failed, at_end;
+    _Alignas(64) void (*call)(int64_t *frame);
+    xs_state *outgrown;
     int64_t start; /* of the first input segment */
     const void *first_data; /* and its samples */
     const xs_slot *tuple;   /* of this call; NULL at the end */
+    xs_slot *taken_from; /* where the input's segment is to be taken, in this call; NULL: it is shared */
     int32_t in_place; /* the field whose samples the output may take the place of; -1: none */
-    xs_slot *taken_from; /* where that segment is to be taken, in this call; NULL: it is shared */
+    int32_t mode;
+    bool send_failed, at_end;
+    bool filters_windows; /* and does nothing else; known after the first tuple */
+
     xs_output *output;
-    xs_state *outgrown;
+    uint64_t used; /* fields of the input that the kernel reads, by bit */
     xs_rolling **rolling; /* by state; NULL for arrays, and where none is rolling */
+    int32_t outputs_at, outputs, states_at, states;
+    _Alignas(64) int64_t frame[];
 } xs_kernel;
 
 static xs_state *state_of(void *data) { return (xs_state *)data - 1; }
@@ -354,9 +359,38 @@ static int32_t after_call(xs_kernel *kernel)
     return XS_OK;
 }
 
+/* Has the successor brought near meanwhile. */
+static void prefetch_kernel(const xs_op *op)
+{
+    const xs_kernel *kernel = (const xs_kernel *)op; /* or another operator: it is but a hint */
+    __builtin_prefetch(op, 1);
+    __builtin_prefetch(&kernel->call);
+    __builtin_prefetch(kernel->frame, 1);
+    __builtin_prefetch(kernel->frame + XS_FRAME_INPUTS + 1, 1);
+}
+
+/* A window in one block, and a flag in return: the shortest way. */
+static int32_t filter_window(xs_kernel *kernel, const xs_seg *seg)
+{
+    int64_t *frame = kernel->frame;
+    frame[XS_FRAME_INPUTS] = (int64_t)(seg->block->data + seg->offset);
+    frame[XS_FRAME_INPUTS + 1] = seg->width;
+    frame[XS_FRAME_INPUTS + 2] = seg->start;
+    prefetch_kernel(kernel->op.only);
+    kernel->call(frame);
+    if (unlikely(kernel->outgrown || frame[XS_FRAME_RAISED])) return after_call(kernel);
+    return frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
+}
+
 static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_kernel *kernel = (xs_kernel *)op;
+    if (likely(kernel->filters_windows) && likely(tuple->seg->block) &&
+        tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
+        return filter_window(kernel, tuple->seg);
+    const xs_shape *shape = &op->in_shape[port];
+    kernel->filters_windows = kernel->mode == XS_KERNEL_FILTER && shape->fields == 1 &&
+                              shape->segments & kernel->used;
     xs_block *held[MAX_FIELDS];
     kernel->taken_from = NULL;
     kernel->tuple = tuple;
@@ -403,7 +437,6 @@ static void kernel_destroy(xs_op *op)
     for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
     free(kernel->output);
-    free(kernel->frame);
 }
 
 /* What comes out depends on the tuple alone. */
@@ -441,18 +474,17 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
                     int32_t outputs_at, int32_t states_at, int32_t states)
 {
     int32_t outputs = words - outputs_at;
-    int64_t *frame = calloc((size_t)words + 1, sizeof *frame);
+    size_t size = sizeof(xs_kernel) + ((size_t)words + 1) * sizeof(int64_t);
     xs_output *output = calloc((size_t)outputs + 1, sizeof *output);
-    xs_kernel *kernel = frame && output ? op_new(plan, sizeof *kernel, &kernel_table) : NULL;
+    xs_kernel *kernel = output ? op_new(plan, size, &kernel_table) : NULL;
     if (!kernel) {
-        free(frame);
         free(output);
         return NULL;
     }
+    int64_t *frame = kernel->frame;
     kernel->output = output;
     kernel->outputs = outputs;
     kernel->call = (void (*)(int64_t *))call_address;
-    kernel->frame = frame;
     kernel->mode = mode;
     kernel->outputs_at = outputs_at;
     kernel->states_at = states_at;

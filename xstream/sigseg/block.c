@@ -41,6 +41,7 @@ enum {
 typedef struct {
     xs_block *block[SPARES]; /* the one freed last is the last */
     int64_t count, bytes;
+    bool freed_at_exit; /* of the thread */
 } xs_spares;
 
 static _Thread_local xs_spares spares;
@@ -52,6 +53,7 @@ static void spares_free(void *of_thread)
     xs_spares *kept = of_thread;
     while (kept->count) free(kept->block[--kept->count]);
     kept->bytes = 0;
+    kept->freed_at_exit = false; /* what other destructors free may be kept again */
 }
 
 static void spares_begin(void) { pthread_key_create(&spares_key, spares_free); }
@@ -88,9 +90,10 @@ static void spare_keep(xs_block *block)
         free(block);
         return;
     }
-    if (!kept->count) {
+    if (!kept->freed_at_exit) {
         pthread_once(&spares_once, spares_begin);
         pthread_setspecific(spares_key, kept);
+        kept->freed_at_exit = true;
     }
     while (kept->count == SPARES || (kept->count && kept->bytes + block->capacity > SPARE_MAX)) {
         xs_block *oldest = kept->block[0];
