@@ -46,7 +46,7 @@ KernelState = Mapping[str, NDArray[Any]]
 
 
 class NodeHandle(Protocol):
-    """What stands for an operator of a query: a stream that comes from it, or a sink."""
+    """The handle of an operator: a stream that comes from it, or a sink."""
 
     @property
     def query(self) -> Graph:
@@ -57,15 +57,15 @@ class NodeHandle(Protocol):
         """The number of the operator."""
 
 
-#: What kernels begin with, by the names of operators or by the streams that come from them.
+#: Initial states of kernels, by the names of operators or by their streams.
 InitialState = Mapping[str, KernelState] | Mapping[Stream, KernelState]
 
-#: Where sources and sinks begin, by the names of operators.
+#: Positions at which sources and sinks begin, by the names of operators.
 Positions = Mapping[str, Position]
 
-#: How long the core runs before Python looks up for Ctrl-C, a stop and the progress line.
+#: How long the core runs before Python checks for Ctrl-C, a stop and progress.
 LOOK_UP_NS = 50_000_000
-#: How long what is under way may take after a stop: a cycle might go round for ever.
+#: Time for tuples in flight after a stop, because a cycle might never end.
 STOP_GRACE_S = 1.0
 
 
@@ -81,14 +81,13 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class OperatorStats:
-    """What one operator did in a run.
+    """The statistics of an operator.
 
-    `busy_ns` is its own time, without its successors', extrapolated from a sample of its tuples. A
-    source whose tuples arrive at times of their own has two more: `lateness` is how long after
-    their time tuples were let in, `latency` how long after it the sinks had all their results.
-    `dropped` counts what it let go: rows that came too late, tuples that were shed. The
-    operators of a region, which are compiled into one function, are timed together: the first of
-    them has the time of all, and the others have none.
+    `busy_ns` is its own time without that of its successors, extrapolated from a sample of its
+    tuples. A source whose tuples have arrival times has two more values: `lateness` is the time
+    from arrival to admission, and `latency` the time from arrival until the sinks have all results.
+    `dropped` counts rows that came too late and tuples that were shed. The operators of a region,
+    which are compiled into one function, are timed together: the first one has the time of all.
     """
 
     tuples: int
@@ -104,10 +103,10 @@ class OperatorStats:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """What one operator made the memory manager do, in a profiled run.
+    """The costs that an operator caused in the memory manager, in a profiled run.
 
-    `copied_for` are bytes by reason, as in `MemoryStats`. Handing a tuple over is put down to the
-    operator that gets it. `manager_ns` is part of the operator's `busy_ns`.
+    `copied_for` are bytes by reason, as in `MemoryStats`. The cost of passing a tuple is charged
+    to the operator that receives it. `manager_ns` is part of the operator's `busy_ns`.
     """
 
     bytes_copied: int
@@ -119,7 +118,7 @@ class OperatorCost:
 
 
 class Counted(int):
-    """The number of tuples that a `.count()` has seen; `samples` is that of their samples."""
+    """The number of tuples of a `.count()`; `samples` is the number of their samples."""
 
     samples: int
 
@@ -131,7 +130,7 @@ class Counted(int):
 
 
 class Run:
-    """Results so far, and at the end all of them."""
+    """A run of a query: its results so far, and all of them at the end."""
 
     def __init__(
         self,
@@ -148,9 +147,9 @@ class Run:
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
-        #: How many threads it has; fewer than asked for where the query cannot be divided.
+        #: The number of threads; fewer than requested if the query cannot be divided.
         self.threads = 1
-        #: Processor seconds of each thread, without the beginning, which one thread runs alone.
+        #: CPU seconds of each thread, without the first phase, which one thread runs alone.
         self.part_seconds: tuple[float, ...] = ()
         self._threads_asked = threads
         self._measured_ns = 0
@@ -169,7 +168,7 @@ class Run:
         self._ops = self._build()
         self._restore(state or {})
         self._resume(positions or {})
-        #: How long the core runs at a stretch before `progress` is told.
+        #: How long the core runs between two calls of `progress`.
         self.look_up_ns = LOOK_UP_NS
         #: How long one thread runs it before it is divided among several.
         self.measure_ns = MEASURE_NS
@@ -252,7 +251,7 @@ class Run:
     def execute(
         self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
     ) -> None:
-        """Run until the sources end, somebody stops it, or an operator fails."""
+        """Run until the sources end, the run is stopped, or an operator fails."""
         line = _ProgressReport(self.query.name) if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
         ended: Outcome = "failed"
@@ -274,7 +273,7 @@ class Run:
                 line.close(self)
 
     def _execute(self, report: Callable[[Run], None] | None, stop: threading.Event | None) -> int:
-        """Let the core run, looking up now and then; its last status."""
+        """Run the core in slices and return its last status."""
         begin = time.perf_counter()
         status, interrupts = lib.XS_OK, 0
         team: PartThreads | None = None
@@ -297,7 +296,7 @@ class Run:
             except KeyboardInterrupt:
                 interrupts += 1
                 self._interrupt()
-                if interrupts > 1:  # asked twice: what is under way is left as it is
+                if interrupts > 1:  # interrupted twice: tuples in flight are abandoned
                     break
         if team is not None:
             status = team.end()
@@ -406,9 +405,9 @@ class Run:
     # -- results -----------------------------------------------------------------------------
 
     def uninterrupted(self) -> Run:
-        """This run, or `KeyboardInterrupt` where Ctrl-C stopped it.
+        """Return this run; raise `KeyboardInterrupt` if Ctrl-C stopped it.
 
-        For measurements, and wherever part of the results would be taken for all of them.
+        Use it when a part of the results must not be taken for all of them.
 
         >>> import numpy as np, xstream as xs
         >>> q = xs.Query()
@@ -421,9 +420,9 @@ class Run:
         return self
 
     def __getitem__(self, sink: SinkRef | RelationRef) -> Any:
-        """The result of a sink: a list for collect, a number for count, None for a function.
+        """Return the result of a sink: a list for collect, a number for count, None for a function.
 
-        Of a relation it is a dictionary of arrays: what the relation holds, sorted by key.
+        For a relation it is a dictionary of arrays with its contents, sorted by key.
         """
         if isinstance(sink, RelationRef) and sink.query is self.query:
             operator = self._nodes[sink.node].operator
@@ -472,17 +471,17 @@ class Run:
 
     @property
     def stats(self) -> dict[str, OperatorStats]:
-        """Per operator, by name: tuples, samples, own time, queue peaks."""
+        """The statistics of all operators by name: tuples, samples, own time, queue peaks."""
         return {node.name: self._stats(node) for node in self._nodes}
 
     def stats_of(self, which: str | NodeHandle) -> OperatorStats:
-        """The statistics of one operator: of a name, or the one that a stream comes from."""
+        """Return the statistics of an operator, given by its name or by its stream."""
         return self._stats(self._node(which))
 
     def state(self, which: str | NodeHandle) -> dict[str, NDArray[Any]]:
-        """A copy of what a kernel keeps between calls; `query.run(state=...)` goes on from it.
+        """Return a copy of the state of a kernel; `query.run(state=...)` continues from it.
 
-        The kernel is that of a name, or the one that a stream comes from.
+        The kernel is given by its name or by a stream that comes from it.
 
         >>> import numpy as np, xstream as xs
         >>> @xs.kernel(state=np.zeros(1))
@@ -504,9 +503,9 @@ class Run:
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:
-        """The operators that each thread runs, by name; all of them where there is one thread.
+        """The names of the operators that each thread runs.
 
-        Those without state also run in the threads before theirs, where that evens out the work.
+        Operators without state may also run in earlier threads, which balances the work.
         """
         found: list[list[str]] = [[] for _ in range(self.threads)]
         for node in self._nodes:
@@ -515,7 +514,7 @@ class Run:
 
     @property
     def costs(self) -> dict[str, OperatorCost]:
-        """Per operator, by name: what it made the memory manager do; nought unless profiled."""
+        """The costs of all operators in the memory manager, by name; zero unless profiled."""
         return {node.name: self._cost(node) for node in self._nodes}
 
     def _cost(self, node: Node) -> OperatorCost:
@@ -529,7 +528,7 @@ class Run:
 
     @property
     def manager_ns(self) -> int:
-        """Nanoseconds spent in the memory manager; nought unless profiled."""
+        """Nanoseconds spent in the memory manager; zero unless profiled."""
         spent = ffi.new("xs_spent *")
         lib.xs_manager_spent(self.manager._handle, spent)
         return int(spent.ns)
@@ -541,17 +540,17 @@ class Run:
 
     @property
     def source_samples(self) -> int:
-        """How many samples the sources have let in."""
+        """The number of samples that the sources have admitted."""
         return sum(self._stats(node).samples for node in self._nodes if not node.operator.ports)
 
     @property
     def samples_per_second(self) -> float:
-        """Samples of all sources by wall-clock second."""
+        """Samples of all sources per second of wall-clock time."""
         return self.source_samples / self.wall_seconds if self.wall_seconds else 0.0
 
     @property
     def queue_bytes_peak(self) -> int:
-        """The most memory that the queues took together."""
+        """The peak of the memory of all queues."""
         return int(lib.xs_plan_queue_bytes_peak(self._plan.handle))
 
     def __repr__(self) -> str:

@@ -1,1 +1,1 @@
-"""What runs a plan: the operator table, queues, costs, and the bridge to Python operators."""
+"""The engine: operators, plans, queues, costs, and the bridge to Python operators."""

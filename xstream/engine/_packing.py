@@ -1,4 +1,4 @@
-"""Python's values into the slots of a tuple, checked against a schema.
+"""Converts Python values to the slots of a tuple and checks them against a schema.
 
 Slots are written through typed views that are made once, by code that is generated for a schema; a
 value that does not fit gets the error that names its field.
@@ -79,7 +79,7 @@ class Checks:
         self.known: list[Signal | None] = [None] * len(schema)
 
     def wrong(self, field: int, value: Any) -> SchemaError:
-        """The error for a value that its field cannot take."""
+        """Return the error for a value that its field cannot hold."""
         expected = self.schema.fields[field]
         hint = ""
         if isinstance(expected.type, Segment) and isinstance(value, np.ndarray | list | tuple):
@@ -91,12 +91,12 @@ class Checks:
         )
 
     def wrong_shape(self, value: Any) -> SchemaError:
-        """The error for something that is not a tuple of as many fields."""
+        """Return the error for a value that is not a tuple of the right length."""
         fields = "1 field" if len(self.schema) == 1 else f"{len(self.schema)} fields"
         return SchemaError(f"{self.label}: a tuple of {fields} is wanted, not {shown(value)}")
 
     def unwrapped(self, value: Any) -> Any:
-        """A tuple of one value is as good as the value, where there is one field."""
+        """Accept a tuple of one value in place of the value, for streams of one field."""
         if isinstance(value, tuple):
             if len(value) != 1:
                 raise self.wrong_shape(value)

@@ -16,7 +16,7 @@ __all__ = ["NativePlan", "debug_asked", "describe_tuple"]
 
 
 def debug_asked() -> bool:
-    """Whether the environment asks for debug mode: XSTREAM_DEBUG=1."""
+    """Return whether the environment enables debug mode: XSTREAM_DEBUG=1."""
     asked = os.environ.get("XSTREAM_DEBUG", "")
     if asked not in ("", "0", "1"):
         raise InputError(f"XSTREAM_DEBUG is 1 (on) or 0 (off), not {asked!r}")
@@ -24,7 +24,7 @@ def debug_asked() -> bool:
 
 
 class NativePlan:
-    """Owns a plan of the core; freed with everything in it when the object goes.
+    """Owns a plan of the C core, which is freed together with this object.
 
     With `debug`, its kernels check indices and divisions; None: as the environment says.
     """
@@ -108,7 +108,7 @@ def read_slots(slots: Any, schema: Schema, signals: tuple[Signal | None, ...]) -
 
 
 def describe_tuple(values: tuple[Any, ...]) -> str:
-    """A tuple in an error message."""
+    """Format a tuple for an error message."""
     return "(" + ", ".join(repr(value) for value in values) + ")"
 
 
@@ -117,7 +117,7 @@ def _shapes(schemas: tuple[Schema, ...]) -> Any:
 
 
 def checked(op: Any) -> Any:
-    """An operator of the core, or the error that there was no memory for it."""
+    """Return an operator of the C core; raise an error if there was no memory for it."""
     return _checked(op)
 
 

@@ -1,7 +1,7 @@
-"""`Operator`: what one node of a query is, as frozen data.
+"""`Operator`: the declaration of a node of a query, as immutable data.
 
-An operator says how many inputs it takes, what comes out for what goes in, and how to make it in
-the core. State belongs to a run, never to the declaration, so a query can run any number of times.
+An operator declares its inputs, the schemas of its outputs, and how it is created in the C core.
+State belongs to a run, not to the declaration, so a query can run any number of times.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MAX_SIZE = 2**60
 
 @dataclass(frozen=True)
 class Operator:
-    """The base of all operators, sources and sinks."""
+    """The base class of all operators, sources and sinks."""
 
-    #: What it is called in plans, errors and statistics.
+    #: Its name in plans, errors and statistics.
     kind: ClassVar[str] = "operator"
-    #: Names of the input ports; the last one repeats where `variadic`.
+    #: Names of the input ports; the last one repeats if `variadic`.
     ports: ClassVar[tuple[str, ...]] = ("in",)
     variadic: ClassVar[bool] = False
     #: Whether its outputs may lead nowhere: it is of use without them.
@@ -45,21 +45,21 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """The name that tells two operators of a kind apart."""
+        """The name that distinguishes two operators of a kind."""
         return self.kind
 
     def port_name(self, port: int) -> str:
-        """What input `port` is called."""
+        """Return the name of input `port`."""
         return self.ports[port] if port < len(self.ports) else f"{self.ports[-1]}{port}"
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
-        """The schemas of the output ports, or a SchemaError that says what does not fit."""
+        """Return the schemas of the output ports; raise a SchemaError if the inputs do not fit."""
         raise NotImplementedError
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        """Add the operator to a plan of the core and return its handle."""
+        """Add the operator to a plan of the C core and return its handle."""
         raise NotImplementedError
 
     def stage(self, inputs: Schema) -> Any:

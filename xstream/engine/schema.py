@@ -1,7 +1,7 @@
-"""What a stream carries: tuples of scalars and segments, declared by a schema.
+"""Schemas: the fields of the tuples of a stream, which are scalars and segments.
 
 A stream of segments is a stream whose tuples have one field, a `Segment`; a stream of plain
-records has only `Scalar` fields. Either is as good as the other (XStream, section III.A).
+records has only `Scalar` fields. Both are supported equally (XStream, section III.A).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from xstream.sigseg._interop import holdable_dtype
 __all__ = ["Field", "FieldType", "Out", "Scalar", "Schema", "SchemaLike", "Segment", "schema"]
 
 MAX_FIELDS = 64
-#: What a declared width may be at most; there is no memory for more.
+#: The largest width that can be declared.
 MAX_WIDTH = 2**60
-#: Samples out for one that goes in, at most.
+#: The largest number of output samples per input sample.
 MAX_RATE = 2**20
 
 
@@ -139,7 +139,7 @@ class Schema:
 
     @property
     def types(self) -> tuple[FieldType, ...]:
-        """The types of the fields; what decides whether a stream fits a port."""
+        """The types of the fields, which decide whether a stream fits a port."""
         return tuple(field.type for field in self.fields)
 
     @property
@@ -149,7 +149,7 @@ class Schema:
 
     @property
     def only_segment(self) -> Segment | None:
-        """The segment type of a stream of segments; None for any other stream."""
+        """The segment type of a stream of segments, or None."""
         first = self.fields[0].type
         return first if len(self.fields) == 1 and isinstance(first, Segment) else None
 
@@ -161,11 +161,11 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """An output segment of a kernel, where it is not simply like the input.
+    """The declaration of an output segment of a kernel that differs from its input.
 
-    `rate` is how many samples come out for one that goes in: it scales the timebase, the width of
+    `rate` is the number of output samples per input sample: it scales the timebase, the width of
     `out` arrays and, unless `start` says otherwise, the start. `start` is `"input"` (where the
-    input starts), `"scaled"`, `"running"` (behind the last output) or `"given"` (the kernel says:
+    input starts), `"scaled"`, `"running"` (after the last output) or `"given"` (the kernel says:
     `out.emit_at`). `width` fixes the width of `out` arrays; `timebase` replaces the scaled one.
     """
 
@@ -211,7 +211,7 @@ SchemaLike = Schema | Scalar | Segment | Mapping[str, Any] | tuple[Any, ...] | t
 
 
 def scalar_of(like: Any) -> Scalar:
-    """The scalar field that a Python type, a numpy dtype or a name means."""
+    """Return the scalar field for a Python type, a numpy dtype or a name."""
     try:
         name = np.dtype(like).name if like is not None else ""
     except TypeError:
@@ -229,7 +229,7 @@ def _field_type(like: Any) -> FieldType:
 
 
 def schema(like: SchemaLike) -> Schema:
-    """A schema from what is convenient to write.
+    """Return the schema for a type, a dictionary of types or a tuple of types.
 
     >>> import xstream as xs
     >>> str(schema(float))

@@ -19,7 +19,7 @@ from xstream.sigseg import SigSeg, Timebase
 
 __all__ = ["ArraySource", "SampleSource", "array", "samples"]
 
-#: How often a recording may be repeated within one window.
+#: Most repetitions of a recording within one window.
 MAX_ROUNDS = 2**20
 _LAST_START = 2**62
 #: Sample types as xstream/ops/sources.c numbers them.
@@ -58,7 +58,7 @@ class ArraySource(Operator):
 
 @dataclass(frozen=True, eq=False)
 class SampleSource(Operator):
-    """The samples of a recording one by one, each with its index: the engine without segments."""
+    """Emits the samples of a recording one by one, each with its index, without segments."""
 
     kind = "samples"
     ports = ()
@@ -100,7 +100,7 @@ def array(
 ) -> ArraySource:
     """A recording as a stream of segments of `window` samples.
 
-    With `repeat` it plays so many times (None: for ever), joined seamlessly: indices run on and
+    With `repeat` it is repeated that often (None: forever) without a gap: indices run on and
     windows span the seam. `partial=False` drops a last window that is not full. `offered_hz` lets
     samples arrive at that rate instead of all at once.
 

@@ -1,4 +1,4 @@
-"""Time for sources that are paced: a clock that can be replaced, and the time of a stream on it."""
+"""Clocks for paced sources, which tests can replace, and the time of a stream."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ __all__ = ["Clock", "StopSignal", "StreamTime", "SystemClock"]
 
 
 class StopSignal(Protocol):
-    """Says that nobody shall wait any longer: a `threading.Event`, or something like it."""
+    """A request to stop waiting: a `threading.Event` or a similar object."""
 
     def is_set(self) -> bool:
-        """Whether it was said."""
+        """Return whether a stop was requested."""
 
     def wait(self, timeout: float) -> object:
         """Wait for it, at most so many seconds."""
 
 
 class Clock(Protocol):
-    """What time it is, and waiting."""
+    """A clock that can wait."""
 
     def __call__(self) -> float:
         """Seconds since some moment; they never go back."""

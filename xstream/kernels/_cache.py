@@ -4,9 +4,9 @@ Numba caches the machine code beside the file. The directory is `$XSTREAM_CACHE_
 `xstream/kernels` in the user's cache directory; the least recently used kernels go when there are
 more than `KEEP`. Machine code is loaded only if it is byte for byte what was written.
 
-Whoever can write to the directory can run code here, because numba unpickles what it finds. So it
-must belong to the user and be closed to everybody else; one that is not is left alone, with a
-warning, and kernels are compiled for the process only.
+Write access to the directory allows running code, because numba unpickles its files. It must
+therefore belong to the user and be closed to all others; otherwise it is not used, with a warning,
+and kernels are compiled for the process only.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Any
 
 KEEP = 512
-#: A file that somebody began to write this long ago is nobody's any more.
+#: Temporary files older than this are left over from processes that have ended.
 ABANDONED_S = 3600.0
 OWNER_ONLY = 0o700
 WRITABLE_BY_OTHERS = 0o022
 
 
 def cache_directory() -> Path:
-    """Where compiled kernels are kept."""
+    """Return the directory of compiled kernels."""
     own = os.environ.get("XSTREAM_CACHE_DIR")
     if own:
         return Path(own)
@@ -42,7 +42,7 @@ def cache_directory() -> Path:
 
 
 def trusted_directory() -> Path | None:
-    """The cache directory, made if it is missing; None where there is none to be trusted."""
+    """Return the cache directory, created if it is missing; None if it cannot be trusted."""
     return _trusted(cache_directory().absolute())
 
 
@@ -58,7 +58,7 @@ def _trusted(directory: Path) -> Path | None:
             directory.chmod(OWNER_ONLY)  # nobody else could have written to it so far
             found = directory.stat()
     except OSError:
-        return None  # a cache that cannot be had is no cache, and no error
+        return None  # without a usable directory there is no cache, which is not an error
     if owned and not found.st_mode & 0o077:
         return directory
     whose = "others may write to it" if owned else "it belongs to another user"
@@ -105,7 +105,7 @@ def write_facts(fingerprint: str, facts: dict[str, Any]) -> None:
         write_whole(directory / f"k{fingerprint}.json", json.dumps(noted).encode())
         prune(directory)
     except OSError:
-        return  # a cache that cannot be written is no cache, and no error
+        return  # a cache that cannot be written is not an error
 
 
 def load_module(fingerprint: str, source: str) -> tuple[types.ModuleType, bool]:
@@ -157,7 +157,7 @@ def _sums(fingerprint: str) -> dict[str, str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Whole or not at all: other processes may look at any time."""
+    """Write a file atomically, because other processes may read it at any time."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     with os.fdopen(handle, "wb") as file:
         file.write(data)

@@ -23,7 +23,7 @@ SPECIAL = ("state", "out")
 class Kernel:
     """A function over arrays and scalars, compiled when a query uses it.
 
-    It can still be called as a plain function, which is how its slow twin is tested.
+    It can still be called as a plain function.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ def kernel(
 
     A parameter takes the field of the tuple that has its name (a segment arrives as a read-only
     array, a scalar as a number); fields that no parameter names are not read. The other parameters
-    take the arguments given where the kernel is used. The only field of a stream goes to the first
-    parameter, and where the names do not work out, fields are taken in order, then arguments. It
+    take the arguments that are given with the kernel. The only field of a stream goes to the first
+    parameter, and if the names do not match, fields are taken in order, then arguments. It
     returns a flag for `filter`; a number, an array, or a tuple of those for `map`.
 
     >>> import numpy as np, xstream as xs
@@ -144,7 +144,7 @@ def kernel(
     `state=` is an array, or a dictionary of them, that the engine keeps between calls; the kernel
     changes it in place through its parameter `state`, and `xs.grow` makes an array longer.
     In `map`, `out=` with a parameter `out` gives the kernel an array to fill instead of returning
-    one. In `iterate`, `out.emit(...)` sends a tuple, none to many a call, of the fields that `out=`
+    one. In `iterate`, every call of `out.emit(...)` emits a tuple with the fields that `out=`
     declares: a scalar type, or `xs.Out` for a segment.
 
     >>> @xs.kernel(state={"last": np.zeros(1)}, out=float)
@@ -155,9 +155,9 @@ def kernel(
 
     In `iterate`, `out.start` is the index of the first sample of the tuple's (first) segment. With
     `at_end=True` the kernel is called once more when the streams have ended, on empty inputs, and
-    `out.ended` is true in that call: what it has kept can come out.
+    `out.ended` is true in that call, so that it can emit what it has kept.
 
-    With `each=True` the function is about one sample: `map` applies it to every sample of a
+    With `each=True` the function processes one sample: `map` applies it to every sample of a
     segment, or to every tuple of scalars; `filter` passes the samples for which it is true. Results
     keep the type of the samples, unless `out=` declares another one.
 

@@ -1,6 +1,6 @@
 """Four schedulers over one compiled plan (XStream, section III.C), and rate control around any.
 
-`docs/schedulers.md` says when to choose which.
+`docs/schedulers.md` helps to choose one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["SCHEDULER_NAMES", "Scheduler", "scheduler"]
 _ALL: dict[str, Scheduler] = {
     module.SCHEDULER.name: module.SCHEDULER for module in (fifo, fifo_slice, rtc, df)
 }
-#: The names that `scheduler=` takes.
+#: The values of `scheduler=`.
 SCHEDULER_NAMES: tuple[str, ...] = tuple(_ALL)
-#: An hour: nobody slices time that coarsely, and a nanosecond clock has room for more.
+#: The largest time slice: one hour.
 MAX_SLICE_US = 3.6e9
 
 
 def scheduler(name: str, slice_us: float | None = None) -> Scheduler:
-    """The scheduler of that name, with another time slice if one is given.
+    """Return the scheduler of a name, optionally with another time slice.
 
     >>> scheduler("fifo-slice", slice_us=100).slice_us
     100

@@ -1,4 +1,4 @@
-"""FIFO-Slice: the least recently dequeued queue, for as long as a time slice lasts."""
+"""FIFO-Slice: serves the least recently dequeued queue for one time slice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RTC: an operator drains its queues, then one of its successors goes on."""
+"""RTC: an operator drains its queues, then one of its successors runs."""
 
 from __future__ import annotations
 

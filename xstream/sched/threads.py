@@ -16,19 +16,19 @@ __all__ = ["MEASURE_NS", "PartThreads", "thread_count", "usable_cores"]
 
 #: How long one thread runs a plan before its operators are divided by their busy times.
 MEASURE_NS = 20_000_000
-#: How long a thread stays in the core before it looks whether it is still wanted.
+#: How long a thread runs in the core before it checks for a stop.
 LOOK_UP_NS = 250_000_000
-#: How long an operator that is in Python code may take to end once nobody waits for the results.
+#: How long Python code of an operator may take to end after a stop.
 LEAVE_S = 2.0
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads `threads=` means: at most one for each core; None is all of them.
+    """Return the number of threads for `threads=`: at most one per core; None means all cores.
 
     >>> thread_count(1)
     1
@@ -85,11 +85,11 @@ class PartThreads:
                 self._ended.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether all have ended, now or within that time."""
+        """Wait up to the given time; return whether all threads have ended."""
         return self._ended.wait(seconds)
 
     def give_up(self) -> None:
-        """Have all threads end soon; what is under way is dropped."""
+        """Ask all threads to end; tuples in flight are dropped."""
         self._given_up = True
         lib.xs_plan_give_up(self.plan.handle)
 
