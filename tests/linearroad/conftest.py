@@ -19,7 +19,7 @@ from tests.reference.linearroad_strategies import Scenario, scenario
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[object]:
-    """One session for the whole run; `generate` finds it and leaves it alone."""
+    """One session for the whole test run; `generate` uses it and does not stop it."""
     try:
         sparks.require_spark()
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Spark sessions: quiet, interruptible, trying again, and clear about what went wrong."""
+"""Spark sessions: quiet, interruptible, with retries and clear errors."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_an_interrupt_while_java_starts_leaves_no_java(
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(scratches))
 
     def started() -> list[str]:
-        """Processes of this test's Java, whoever their parent is by now."""
+        """Java processes of this test, whatever their parent is."""
         commands = [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]
         return [each[0] for each in commands if each and str(scratches) in " ".join(each)]
 

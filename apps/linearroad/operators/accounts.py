@@ -18,8 +18,8 @@ __all__ = ["BALANCES", "accounts"]
 BALANCES = ANSWERS | {"asker": column("int32")}
 
 #: Words of `progress`: the second that is being collected (-1: none), how many of its parts have
-#: come, and how many balances were requested.
-_SECOND, _CAME, _ASKED = range(3)
+#: come, how many balances were requested, and how many charges wait.
+_SECOND, _CAME, _ASKED, _CHARGED = range(4)
 
 
 class Asked(NamedTuple):
@@ -30,8 +30,19 @@ class Asked(NamedTuple):
     part: Any
 
 
+class Charges(NamedTuple):
+    """Charges of a second that wait for those of other parts.
+
+    They are applied together: each costs two cache misses, and the more there are, the more of
+    these overlap.
+    """
+
+    vid: Any
+    amount: Any
+
+
 @numba.njit
-def put_requests(asked, progress, request, part):
+def with_requests(asked, progress, request, part):
     """Add the balance requests of a part; returns all that wait, which may have moved."""
     n = progress[_ASKED]
     for i in range(len(request)):
@@ -46,24 +57,42 @@ def put_requests(asked, progress, request, part):
 
 
 @numba.njit
-def answer(out, asked, progress, entries, balances):
-    """Answer the requests of a second; the charges of all parts have been applied."""
-    n = progress[_ASKED]
+def with_charges(charges, progress, vid, amount):
+    """Add the charges of a part; returns all that wait, which may have moved."""
+    n, upto = progress[_CHARGED], progress[_CHARGED] + len(vid)
+    charges = Charges(room(charges.vid, upto), room(charges.amount, upto))
+    charges.vid[n:upto], charges.amount[n:upto] = vid, amount
+    progress[_CHARGED] = upto
+    return charges
+
+
+@numba.njit
+def settle(out, asked, charges, progress, ledger):
+    """Apply the charges of a second and answer its requests; returns the ledger, which may have
+    moved."""
+    n, m = progress[_ASKED], progress[_CHARGED]
+    pages, entries, balances = ledger
+    entries, balances = charge_all(
+        pages, entries, balances, charges.vid[:m], charges.amount[:m]
+    )  # fmt: skip
     kind, value = np.full(n, BALANCE, np.int8), np.zeros(n, np.int32)
     amount = np.empty(n, np.int64)
     for i in range(n):
         amount[i] = balance_of(entries, balances, np.int64(asked.vid[i]))
     second = progress[_SECOND]
     out.emit_at(0, second, True, kind, asked.qid[:n], value, amount, asked.part[:n])
-    progress[_CAME] = progress[_ASKED] = 0
+    progress[_CAME] = progress[_ASKED] = progress[_CHARGED] = 0
+    return pages, entries, balances
 
 
 @xs.kernel(
     state={
-        "progress": np.array([-1, 0, 0], np.int64),
+        "progress": np.array([-1, 0, 0, 0], np.int64),
         "ask_vid": np.zeros(16, np.int32),
         "ask_qid": np.zeros(16, np.int32),
         "ask_part": np.zeros(16, np.int32),
+        "charge_vid": np.zeros(16, np.int32),
+        "charge": np.zeros(16, np.int64),
     }
     | LEDGER,
     out=BALANCES,
@@ -76,16 +105,16 @@ def accounts(part, time, request, charge_vid, charge, parts, state, out):
     come, or when a later second begins. Only vehicles that were charged have an account; the
     balance of all others is 0.
     """
-    progress = state.progress
+    progress, charges = state.progress, Charges(state.charge_vid, state.charge)
     asked = Asked(state.ask_vid, state.ask_qid, state.ask_part)
-    entries, balances = state.entry, state.balance
+    ledger = (state.pages, state.entry, state.balance)
     if progress[_CAME] > 0 and (out.ended or time > progress[_SECOND]):
-        answer(out, asked, progress, entries, balances)
+        ledger = settle(out, asked, charges, progress, ledger)
     if out.ended:
         return
-    entries, balances = charge_all(state.pages, entries, balances, charge_vid, charge)
-    asked = put_requests(asked, progress, request, part)
+    charges = with_charges(charges, progress, charge_vid, charge)
+    asked = with_requests(asked, progress, request, part)
     progress[_SECOND] = time
     progress[_CAME] += 1
     if progress[_CAME] == parts:
-        answer(out, asked, progress, entries, balances)
+        settle(out, asked, charges, progress, ledger)

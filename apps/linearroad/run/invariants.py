@@ -214,7 +214,7 @@ def _most_segments(limits: Limits) -> int:
 
 def _check_accounts(arrays: Arrays, limits: Limits) -> None:
     _equally_long(arrays, "pages", length=1)
-    _equally_long(arrays, "progress", length=3)
+    _equally_long(arrays, "progress", length=4)
     _require(not arrays["progress"][1:].any(), "charges or requests are not settled")
     _within(arrays["progress"][:1], -1, 60 * limits.minute, "the second")
     taken = _entries(arrays["entry"], arrays["pages"][0], "pages")

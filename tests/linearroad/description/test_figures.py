@@ -1,4 +1,4 @@
-"""Describe: its counts are those of the rules, its page stands alone."""
+"""`describe` counts as the rules do, and its page is self-contained."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def test_a_later_beginning_is_a_cut_from_the_same_traffic(
         expected = np.stack([whole_run[name][late] for name in names], axis=1)
         expected[:, 0] -= 300
         found = np.stack([cut[name][reports] for name in names], axis=1)
-        # Vehicles are numbered anew, so a second's reports come in another order.
+        # Vehicles are renumbered, so the reports of a second come in another order.
         np.testing.assert_array_equal(np.unique(found, axis=0), np.unique(expected, axis=0))
         assert len(found) == len(expected)
         seen |= set(cut["vid"][reports].tolist())

@@ -82,7 +82,7 @@ def removed(path: Path) -> None:
     path.unlink()
 
 
-#: What may be wrong with an array, and what is said of it even if the manifest lists the file.
+#: Faults of an array, and the error for each, even if the manifest lists the file.
 WRONG = {
     "int64": (saved_as(lambda a: a.astype(np.int64)), "is not an array of int32"),
     "float32": (saved_as(lambda a: a.astype(np.float32)), "is not an array of int32"),
@@ -97,7 +97,7 @@ WRONG = {
 
 @pytest.mark.parametrize("segments", [1, 3, 7, 25])
 def test_half_a_second_of_travel_time_goes_up_whenever_the_journey_begins(segments: int) -> None:
-    """At 57.6 mph a segment takes 62.5 s: sums of floats come to a little more or less."""
+    """At 57.6 mph a segment takes 62.5 s; sums of floats are slightly more or less."""
     sums = np.zeros((7, 2, 1440, 100, 3), np.int32)
     sums[..., 0], sums[..., 2] = 576, 10
     exact = 60 * 60 / Fraction(576, 10) * segments

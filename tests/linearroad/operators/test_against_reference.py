@@ -1,4 +1,4 @@
-"""The query network gives the reference's answers: every rule set, whatever the order of rows."""
+"""The query gives the reference's answers for every rule set and every order of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delays are counted exactly, the first late second is named, and the longest is attributed."""
+"""Delays are counted exactly; the first late second and the cause of the longest are named."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_delays_are_those_of_a_sorted_list(noted: list, one_by_one: bool) -> Non
         assert figures["within_1_s"] == sum(delay <= 1000 for delay in took) / len(took)
         for key, share in (("p50", 0.5), ("p99", 0.99), ("p9999", 0.9999)):
             rank = took[max(int(np.ceil(share * len(took))) - 1, 0)]
-            # What takes more than a minute is counted, not measured.
+            # Delays of more than a minute are counted, not measured.
             assert figures[key] == (min(rank, 60_000) if rank <= 60_000 else 60_000) / 1000
     late = [(s, k, d) for k, s, d, _ in noted if d > 1000 * LIMITS_S[k]]
     assert (delays.first_late is not None) == bool(late)

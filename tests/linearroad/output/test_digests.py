@@ -1,4 +1,4 @@
-"""Digests say what differs, and where: the expressway, the minute, and for one answer, whose."""
+"""Digests locate differences: the expressway, the minute and, for a single answer, its vehicle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINUTES = 5
 
 
 def digest(answers: list[tuple[int, ...]], by: int = 0) -> np.ndarray:
-    """As the engine does it: (minute, kind, 4), everybody's number shifted."""
+    """Digests as the engine computes them: (minute, kind, 4), with all numbers shifted."""
     sums = np.zeros((MINUTES, KINDS, DIGEST_WIDTH), np.int64)
     with np.errstate(over="ignore"):
         for kind, time, who, value, amount in answers:

@@ -1,4 +1,4 @@
-"""Answers that are written in the background: all of them, in order, in bounded memory."""
+"""Answers are written in the background completely, in order and in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xstream.errors import InputError
 
 
 class Slow:
-    """A writer that writes when it is let to."""
+    """A writer that blocks until the test lets it write."""
 
     keeps = True
 
@@ -42,7 +42,7 @@ def test_answers_are_written_in_the_order_in_which_they_were_given() -> None:
     slow = Slow()
     writer = InBackground(slow)
     for number in range(100, 100 + InBackground.MOST):
-        writer.write(batch(number))  # nothing is written yet, and nobody waits
+        writer.write(batch(number))  # nothing is written yet, and no call blocks
     assert slow.written == []
     slow.let.release(InBackground.MOST)
     writer.close()

@@ -1,4 +1,4 @@
-"""What `rate` is asked for is checked at once, before anything is read."""
+"""The options of `rate` are checked before anything is read."""
 
 from __future__ import annotations
 

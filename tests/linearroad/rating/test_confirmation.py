@@ -1,4 +1,4 @@
-"""What probes find counts only when a full stream has confirmed it."""
+"""The result of probes counts only when a full stream has confirmed it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MANIFEST = {
 def rated(
     monkeypatch: pytest.MonkeyPatch, out: Path, passes: Callable[[Step], bool], **options: Any
 ) -> Rating:
-    """A rating whose runs pass as it is said."""
+    """A rating whose runs pass as the test says."""
 
     def run(step: Step, *_: Any) -> list[Any]:
         step.passed = passes(step)

@@ -41,7 +41,7 @@ def command(*options: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_quick_trial_finds_what_it_is_allowed_to_try(base: Path, tmp_path: Path) -> None:
     out = tmp_path / "rating"
-    # At this speed the limits are a second and more of the clock, whatever else runs.
+    # At this speed the limits are at least one wall-clock second, which suffices on a busy machine.
     options = ("--base", base, "--out", out, "--quick", "--from", "2", "--to", "4")
     done = command(*options, "--speed", "4", "--threads", "2")
     assert done.returncode == 0, done.stderr

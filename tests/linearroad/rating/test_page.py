@@ -1,4 +1,4 @@
-"""The page of `rate`: what must stand on it, and that a browser draws it."""
+"""The page of `rate`: its required contents, and that a browser draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search finds the largest L that passes, and asks no more often than it must."""
+"""The search finds the largest L that passes with as few runs as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of expressways are really worked on, each by itself, and digests tell when one differs."""
+"""Every copy of an expressway is processed separately, and digests show when one differs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_copies_are_answered_as_their_originals_are(
 
 @xs.kernel(state=np.zeros(1), out={"spd": column("int32")})
 def one_faster(spd, state, out):  # type: ignore[no-untyped-def]
-    """The first report ever is 1,000 mph faster, so that averages show it."""
+    """The first report of all is 1,000 mph faster, so that averages change."""
     speeds = spd.copy()
     if len(speeds) > 0 and state[0] == 0:
         speeds[0] += 1000

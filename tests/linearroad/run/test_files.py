@@ -1,4 +1,4 @@
-"""From files to files: every format in, both formats out, rejects as read, clear sentences."""
+"""From files to files: all input formats, both output formats, rejects and errors."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_more_expressways_than_fit_are_refused_while_they_are_read(
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\n" + GOOD.format(t=1).encode()])
 @pytest.mark.parametrize("length", [1 << 16, (1 << 16) + 1, 1 << 21, (1 << 21) + 7, 5 << 20])
 def test_a_line_without_end_is_one_reject(tmp_path: Path, length: int, ending: bytes) -> None:
-    """It is skipped in blocks, wherever it ends, and what follows is read as ever."""
+    """A long line is skipped in blocks, wherever it ends, and the following lines are read."""
     text = GOOD.format(t=0).encode() + b"7" * length + ending
     (tmp_path / "rows.csv").write_bytes(text)
     result = run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())
@@ -422,7 +422,7 @@ def test_files_of_unequal_length_and_rate_keep_in_step(
 
 
 def without_emit(lines: list[str]) -> list[list[int]]:
-    """Answers without the time at which they left, which a paced run does not foretell."""
+    """Answers without Emit, which a paced run does not determine."""
     fields = (line.split(",") for line in lines)
     return [
         [int(f) for i, f in enumerate(row) if i != (3 if row[0] == "0" else 2)] for row in fields
@@ -434,7 +434,7 @@ def without_emit(lines: list[str]) -> list[list[int]]:
 def test_a_bad_row_from_the_future_holds_nobody_up(
     tmp_path: Path, rules: str, speed: float | None
 ) -> None:
-    """It is rejected when it is read; rows behind it, and of other files, come in their time."""
+    """The row is rejected when it is read; later rows and other files are processed in time."""
     layout = Layout(tmp_path)
     layout.traffic(0, "csv").parent.mkdir()
     bad = "0,2000000000,7,50,0,9,0,2,11000" + ",-1" * 6

@@ -1,4 +1,4 @@
-"""The folder of a run: one run at a time, nothing of earlier ones, no symlink followed."""
+"""The folder of a run: one run at a time, no earlier results, no symlinks followed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_leaves_no_lock(rows: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_no_symlink_is_followed(rows: Path, tmp_path: Path, form: str) -> None:
-    """Those that lie there, and those that are put there while the run goes on."""
+    """Symlinks that exist before the run, and those that are created during it."""
     out, others = tmp_path / "out", tmp_path / "others"
     out.mkdir()
     others.write_text("somebody else's")

@@ -1,4 +1,4 @@
-"""A run that is stopped, by Ctrl-C or by a full disk, leaves whole seconds or whole lines."""
+"""A run that is stopped by Ctrl-C or a full disk leaves complete seconds or lines."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_interrupt_leaves_every_second_whole_that_it_names(
 
 @pytest.mark.parametrize("at_least", [1, 7, 1000])
 def test_batches_of_answers_end_with_whole_seconds(at_least: int) -> None:
-    """Two tables a second; whatever has been written is complete up to the second that is named."""
+    """Two tables per second; the written answers are complete up to the second that is named."""
     fields = {
         "time": int, "kind": column("int8"), "who": column("int32"), "value": column("int32"),
         "amount": column("int64"),
@@ -180,7 +180,7 @@ sys.stdin.read()
 
 
 def test_every_line_that_ends_is_an_answer_wherever_a_run_is_killed(tmp_path: Path) -> None:
-    """The kernel may cut what is being written: the last line has no end then."""
+    """The kernel may cut off a write; then the last line has no end."""
     path, chance = tmp_path / "output.csv", random.Random(7)
     for _ in range(4):
         with subprocess.Popen(

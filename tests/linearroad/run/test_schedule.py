@@ -1,4 +1,4 @@
-"""Files go through the stream side by side, and a stop ends all of them with one second."""
+"""Files are processed side by side, and a stop ends all of them at the same second."""
 
 from __future__ import annotations
 

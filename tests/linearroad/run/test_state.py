@@ -1,4 +1,4 @@
-"""A kept state is checked before kernels work on it: damaged and crafted ones are refused."""
+"""A saved state is checked before kernels use it: damaged and crafted ones are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def state(kept: dict[str, bytes], tmp_path: Path) -> Path:
 
 
 def list_again(state: Path) -> None:
-    """The sizes and checksums of the files as they are now, as a forger would write them."""
+    """List the current sizes and checksums of the files, as an attacker would."""
     meta = json.loads((state / "state.json").read_text())
     meta["files"] = [file_entry(state, path) for path in sorted(state.glob("*.npz"))]
     (state / "state.json").write_text(json.dumps(meta))

@@ -1,4 +1,4 @@
-"""The tables behind the vehicles: who is on the road, this minute's sums, places for batches."""
+"""Tables of the operators: vehicles on the road, the minute's sums, batches, the ledger."""
 
 from __future__ import annotations
 

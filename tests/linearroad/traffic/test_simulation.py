@@ -147,7 +147,7 @@ def test_accidents_stand_at_one_place_and_are_cleared_in_time() -> None:
 def test_a_queue_grows_behind_an_accident_and_nowhere_ahead_of_it() -> None:
     seconds = 2400
     road = Expressway(4, 0, seconds, demand_share=1.0)
-    # Where most vehicles pass, at a time when they do, and nobody else crashes.
+    # Where and when most vehicles pass, without another accident.
     row = road.road.accidents[1]
     row[[k.ACCIDENT_PLANNED, k.ACCIDENT_DIR, k.ACCIDENT_LANE, k.ACCIDENT_X]] = (
         1300, 0, 2, 45.5 * 5280,

@@ -14,7 +14,7 @@ INTERPRETED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark's queries are interpreted, where a test of the module uses the shared session."""
+    """Spark interprets queries instead of compiling them, if a test uses the shared session."""
     if not any("spark_session" in item.fixturenames for item in request.session.items
                if item.path == request.path):  # fmt: skip
         yield

@@ -1,4 +1,4 @@
-"""The command: bad input gets one sentence, formats are read, half runs are checked by half."""
+"""The command: errors for bad input, all formats, and runs that stopped early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a validator is for: each way in which a run can be wrong is found and named.
+"""Every way in which a run can be wrong is found and named.
 
 The reference's right answers are changed in many ways at once, each on a row of its own, and
 validated once; every test below looks for its own change among what was found.
@@ -32,7 +32,7 @@ UNKNOWN = 123_456_789
 
 @dataclass
 class Mutant:
-    """Right answers on the way to becoming wrong ones, and what should be said of them."""
+    """Answers that are changed step by step, and the differences to be reported."""
 
     answers: list[Answer]
     lines: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Mutant:
         self.lines = [line_of(answer, 0.25) for answer in self.answers]
 
     def pick(self, wanted: Callable[[Answer], bool]) -> int:
-        """A row that nothing has been done to, whose key no other answer has."""
+        """A row that has not been changed and whose key is unique."""
         for at, answer in enumerate(self.answers):
             alike = [other for other in self.answers if other[0] == answer[0]
                      and key_of(other) == key_of(answer)]  # fmt: skip
@@ -70,7 +70,7 @@ def of(kind: int) -> Callable[[Answer], bool]:
 
 
 def mutate(m: Mutant, case: Scenario) -> None:
-    """Do everything to the answers, and note what should be found."""
+    """Apply all changes to the answers, and note what should be found."""
 
     def note(name: str, *found: tuple[str, str]) -> None:
         m.expected[name] = list(found)
@@ -133,7 +133,7 @@ def mutate(m: Mutant, case: Scenario) -> None:
 
 
 def insert(m: Mutant, answer: Answer) -> None:
-    """Where its second is, so that the file stays ordered."""
+    """Insert it at its second, so that the file stays ordered."""
     at = next(i for i, other in enumerate(m.answers) if time_of(other) >= time_of(answer))
     m.lines[at] = "\n".join(line for line in (line_of(answer, 0.25), m.lines[at]) if line)
 

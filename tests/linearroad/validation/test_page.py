@@ -45,7 +45,7 @@ def test_the_page_needs_nothing_else_and_shows_the_resources(shown: Shown, tmp_p
     assert "<script src=" not in page
     assert "<link" not in page
     assert "Memory of the run" in page
-    assert "&lt;none&gt;" in page  # what others wrote is text, not markup
+    assert "&lt;none&gt;" in page  # text of other systems is escaped
     (tmp_path / "timeline.csv").unlink()
     assert "Memory of the run" not in write_report(tmp_path, shown).read_text()
 
