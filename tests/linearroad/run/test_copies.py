@@ -126,7 +126,7 @@ def test_a_row_of_one_copy_changes_that_copys_digest_and_no_other(
     [
         ({"expressways": 5}, "has 2 expressways, so --expressways must be a multiple of 2, not 5"),
         ({"expressways": 0}, "multiple of 2, not 0"),
-        ({"expressways": BASE * 2**30}, "there are numbers for 2,147,483,648"),
+        ({"expressways": BASE * 2**30}, "at most 2,147,483,648 can be numbered"),
         ({"answers": "none"}, "--answers must be write or digest, not 'none'"),
     ],
 )
