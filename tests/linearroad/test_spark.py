@@ -240,7 +240,7 @@ def test_an_interrupted_generation_says_what_is_kept(tmp_path: Path) -> None:
         lambda: (out / ".work" / "simulated-00000.done").exists(),
     )
     assert lines == [
-        f"xstream: interrupted: finished expressways are kept in {out}, and the same command goes "
-        "on from there"
+        f"xstream: interrupted: finished expressways are kept in {out}; run the same command "
+        "again to continue"
     ]
     assert code == 130

@@ -117,7 +117,7 @@ def test_a_second_run_finishes_what_is_missing(
 def test_other_parameters_are_refused_with_a_sentence(
     generated: Path, small: TrafficParameters, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="was made with seed 5, not 6"):
+    with pytest.raises(InputError, match="was generated with seed 5, not 6"):
         generate(replace(small, seed=6), generated)
     (tmp_path / "mine.txt").write_text("not yours")
     with pytest.raises(InputError, match="not empty"):
@@ -184,7 +184,7 @@ def test_the_command_line_says_it_in_one_sentence(generated: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "made with minutes 8, not 9" in done.stderr
+    assert "generated with minutes 8, not 9" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

@@ -232,8 +232,11 @@ def test_an_incomplete_directory_can_be_continued(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ("1,1,0,0,0,3000000000,10,0\n", "Lav is -2,147,483,647 to 2,147,483,647, not 3,000,"),
-        ("1,1,0,0,0,10,-9000000000,0\n", "Cnt is"),
+        (
+            "1,1,0,0,0,3000000000,10,0\n",
+            "Lav must be from -2,147,483,647 to 2,147,483,647, not 3,000,",
+        ),
+        ("1,1,0,0,0,10,-9000000000,0\n", "Cnt must be"),
         (f"1,1,0,0,0,{MOST},1,0\n8,1,0,0,0,1,1,0\n", "sums of Lav or Cnt .* exceed 2,147,483,647"),
         ("0,1,0,0,0,10,10,0\n", "Day must be from 1 to 70, not 0"),
     ],
@@ -250,8 +253,8 @@ def test_segment_history_of_more_than_32_bits_is_refused(
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ((1, 1, 0, 2**31), "Tolls is .* not 2,147,483,648"),
-        ((2**31, 1, 0, 5), "VID is"),
+        ((1, 1, 0, 2**31), "Tolls must be .* not 2,147,483,648"),
+        ((2**31, 1, 0, 5), "VID must be"),
         ((1, 70, 0, 5), "Day must be from 1 to 69, not 70"),
         ((1, 1, 0, None), "column 'tolls' contains values that are not integers"),
         ((1, 1, 0, 1.5), "column 'tolls' contains values that are not integers"),

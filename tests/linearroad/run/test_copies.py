@@ -208,8 +208,8 @@ def test_a_state_of_other_traffic_is_refused(
     with pytest.raises(InputError, match="contains no saved state"):
         digest(directory, tmp_path / "out", history, from_state=tmp_path)
     for options, sentence in (
-        ({"keep_state": state}, "with --minutes, and without --expressways"),
-        ({"keep_state": state, "minutes": 2, "answers": "write"}, "with --answers digest"),
+        ({"keep_state": state}, "requires --minutes and cannot be used with --expressways"),
+        ({"keep_state": state, "minutes": 2, "answers": "write"}, "require --answers digest"),
     ):
         with pytest.raises(InputError, match=sentence):
             run(directory, tmp_path, history, RunOptions(**{"answers": "digest"} | options))  # type: ignore[arg-type]
