@@ -57,6 +57,7 @@ bench-peers: install ## the paper's benchmarks beside other engines, which it in
 	$(BIN)/xstream bench passchain --peers
 	$(BIN)/xstream bench statfilter --peers
 	$(BIN)/xstream bench silencefilter --peers
+	$(BIN)/xstream bench elementwise --peers
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .
