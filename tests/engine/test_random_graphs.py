@@ -69,7 +69,6 @@ STEPS = {
     "doubled": lambda s: s.map(kernels.doubled),
     "every third": lambda s: s.iterate(every_third),
     "passed": lambda s: s.passed(),
-    "haar": lambda s: s.haar(1),
 }
 chains = st.lists(st.sampled_from(sorted(STEPS)), max_size=5)
 #: A trunk, two branches of it, whether they meet again, and how often numbers go round a cycle.
