@@ -2,6 +2,8 @@
 
     python examples/channel_cuts.py [folder]
 
+The files go to the folder, or to the current one.
+
 Four microphones record noise, and four times a short tone. The query finds the tone in the first
 channel and writes all four channels around it, with the index of each sample, to `cuts.parquet`.
 """
@@ -9,7 +11,6 @@ channel and writes all four channels around it, with the index of each sample, t
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def record(path: Path) -> None:
 
 def main() -> None:
     """Record, cut, and print what was cut."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="xstream-"))
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     record(folder / "array.parquet")
     query = xs.Query("cuts")
     channels = query.sources(

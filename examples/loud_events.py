@@ -2,6 +2,8 @@
 
     python examples/loud_events.py [file.wav] [folder]
 
+The output goes to the folder, or to the current one.
+
 Without a file it listens to a made-up voice that counts from one to five. `events.csv` has the
 range of samples of each event and its level, `events.wav` the events one after another.
 """
@@ -9,7 +11,6 @@ range of samples of each event and its level, `events.wav` the events one after 
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def recording(folder: Path) -> Path:
 
 def main() -> None:
     """Declare the query, run it, print the table."""
-    folder = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="xstream-"))
+    folder = Path(sys.argv[2] if len(sys.argv) > 2 else ".")
     sound = Path(sys.argv[1]) if len(sys.argv) > 1 else recording(folder)
     query = xs.Query("loud events")
     windows = query.source(xs.io.wav(sound, window=WINDOW))
@@ -58,7 +59,7 @@ def main() -> None:
     windows.gate(loud).write(xs.io.wav(folder / "events.wav", gap="join"))
     run = query.run()
     print((folder / "events.csv").read_text(), end="")
-    print(f"{run.source_samples:,} samples of {sound.name}: events.csv, events.wav in {folder}")
+    print(f"{run.source_samples:,} samples of {sound.name}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("tutorial.md", "kernels.md", "compilation.md", "schedulers.md")
+PAGES = ("tutorial.md", "kernels.md", "compilation.md", "schedulers.md", "sources.md")
 #: Pages whose links are followed.
 LINKED = [
     ROOT / "README.md",
@@ -19,13 +19,14 @@ LINKED = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "apps").glob("*/README.md")),
 ]
-EXAMPLES = ("records.py", "statfilter.py", "three_ways.py")
+EXAMPLES = ("channel_cuts.py", "loud_events.py", "records.py", "statfilter.py", "three_ways.py")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
-def run_script(path: Path, *arguments: str) -> str:
+def run_script(path: Path, folder: Path) -> str:
+    """What a script prints that runs in a folder, where it may write files."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path), *arguments],
+        [sys.executable, "-W", "error", str(path)], cwd=folder,
         capture_output=True, text=True, check=False, timeout=200,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -43,7 +44,7 @@ def test_the_code_of_a_page_prints_what_the_page_says(page: str, tmp_path: Path)
     )
     script = tmp_path / f"{Path(page).stem}_page.py"
     script.write_text(code)
-    assert run_script(script) == said
+    assert run_script(script, tmp_path) == said
 
 
 def anchors(text: str) -> set[str]:
@@ -62,5 +63,30 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs(example: str) -> None:
-    assert run_script(ROOT / "examples" / example).strip()
+def test_an_example_runs(example: str, tmp_path: Path) -> None:
+    assert run_script(ROOT / "examples" / example, tmp_path).strip()
+
+
+def test_loud_events_are_found_in_a_file(tmp_path: Path) -> None:
+    """Five words of the recording, as rows of a table and as sound."""
+    import soundfile
+
+    run_script(ROOT / "examples" / "loud_events.py", tmp_path)
+    rows = [line.split(",") for line in (tmp_path / "events.csv").read_text().split()[1:]]
+    assert len(rows) == 5
+    sound, rate_hz = soundfile.read(tmp_path / "events.wav")
+    assert rate_hz == 44_100
+    assert len(sound) == sum(int(stop) - int(start) for start, stop, _ in rows)
+
+
+def test_channels_are_cut_around_the_tones(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    run_script(ROOT / "examples" / "channel_cuts.py", tmp_path)
+    recording = pq.read_table(tmp_path / "array.parquet").to_pydict()
+    cuts = pq.read_table(tmp_path / "cuts.parquet").to_pydict()
+    assert len(cuts["index"]) == 4 * 2592
+    for name in ("north", "east", "south", "west"):
+        assert cuts[name] == [recording[name][i] for i in cuts["index"]]
+    for begin_s in (2.0, 7.5, 11.25, 18.0):
+        assert round(begin_s * 8_000) in cuts["index"]
