@@ -44,6 +44,7 @@ class Feed:
         identity: Position,
         *,
         row_samples: int = 1,
+        read_ahead: int = READ_AHEAD_BLOCKS,
     ) -> None:
         self.error: BaseException | None = None
         self.reader, self.dtypes, self.identity = reader, tuple(dtypes), dict(identity)
@@ -51,7 +52,7 @@ class Feed:
         self.manager = plan.manager
         self.first = 0
         self.op: Any = None
-        handle = lib.xs_feed_new(len(self.dtypes), READ_AHEAD_BLOCKS)
+        handle = lib.xs_feed_new(len(self.dtypes), read_ahead)
         if not handle:
             raise SegmentMemoryError("no memory is left for a source")
         self.handle = ffi.gc(handle, lib.xs_feed_drop)

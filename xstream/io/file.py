@@ -15,7 +15,7 @@ from xstream.engine.native import NativePlan
 from xstream.engine.operator import MAX_SIZE, Operator
 from xstream.engine.schema import MAX_FIELDS, Field, Scalar, Schema, Segment, shortened
 from xstream.errors import GraphError, InputError, SchemaError
-from xstream.io.feed import Block, Feed
+from xstream.io.feed import READ_AHEAD_BLOCKS, Block, Feed
 from xstream.io.output import OutputFile, Signals, TableWriter
 from xstream.io.quarantine import Quarantine
 from xstream.io.sink import FileSink
@@ -124,6 +124,11 @@ class File(Operator):
 
     # -- as a source -------------------------------------------------------------------------
 
+    @property
+    def read_ahead(self) -> int:
+        """How many blocks are read ahead at most."""
+        return READ_AHEAD_BLOCKS
+
     def timebase(self, contents: Contents) -> Timebase:
         """Of the samples of a column; a rate that is given goes before the file's own."""
         rate_hz = contents.rate_hz if self.rate_hz is None else self.rate_hz
@@ -163,7 +168,7 @@ class File(Operator):
         dtypes = [_slot_dtype(dtype) if rows else dtype for dtype in contents.dtypes]
         feed = Feed(
             plan, partial(self._checked_blocks, contents.interleaved), dtypes, self._identity(),
-            row_samples=contents.interleaved,
+            row_samples=contents.interleaved, read_ahead=self.read_ahead,
         )  # fmt: skip
         layout = "fields" if self.layout == "interleaved" else self.layout
         return feed.source(plan, layout, self.window, self.partial)

@@ -14,7 +14,7 @@ from xstream.io.feed import Block
 from xstream.io.file import SampleFile, read_only_file
 from xstream.io.output import OutputFile, Signals
 from xstream.io.quarantine import Quarantine
-from xstream.io.raw import FrameWriter, mapped_blocks, same_dtype
+from xstream.io.raw import MAPPED_READ_AHEAD, FrameWriter, mapped_blocks, same_dtype
 from xstream.sigseg._interop import holdable_dtype
 
 __all__ = ["NpyFile", "npy"]
@@ -29,6 +29,7 @@ class NpyFile(SampleFile):
     """An array of samples, or of frames: one row a frame, one column a channel."""
 
     kind = "npy"
+    read_ahead = MAPPED_READ_AHEAD
 
     def frame(self) -> tuple[np.dtype[Any], int, float | None, int | None]:
         array = self._mapped()

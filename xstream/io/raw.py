@@ -21,10 +21,11 @@ from xstream.sigseg._interop import holdable_dtype
 
 __all__ = ["FrameWriter", "RawFile", "frames_of", "mapped_blocks", "raw", "same_dtype"]
 
-#: Blocks that are only pointed at may be larger than those that are copied.
-MAPPED_BLOCK_BYTES = 2 << 20
+#: Blocks that are only pointed at may be larger than those that are copied, and fewer are ahead.
+MAPPED_BLOCK_BYTES = 8 << 20
+MAPPED_READ_AHEAD = 2
 #: Blocks of a mapped file that stay in memory behind the one that is read.
-_BEHIND = READ_AHEAD_BLOCKS + 2
+_BEHIND = MAPPED_READ_AHEAD + 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,10 @@ class RawFile(SampleFile):
             value = getattr(self, name)
             if not isinstance(value, int) or not least <= value <= 2**40:
                 raise GraphError(f"raw: {name} is a whole number from {least} on, not {value!r}")
+
+    @property
+    def read_ahead(self) -> int:
+        return MAPPED_READ_AHEAD if compression_of(self.path) is None else READ_AHEAD_BLOCKS
 
     @property
     def sample(self) -> np.dtype[Any]:

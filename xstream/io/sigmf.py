@@ -16,7 +16,7 @@ from xstream.io.feed import Block
 from xstream.io.file import SampleFile, read_only_file
 from xstream.io.output import OutputFile, Signals
 from xstream.io.quarantine import Quarantine
-from xstream.io.raw import FrameWriter, RawFile, same_dtype
+from xstream.io.raw import MAPPED_READ_AHEAD, FrameWriter, RawFile, same_dtype
 
 __all__ = ["SigmfFile", "sigmf"]
 
@@ -44,6 +44,7 @@ class SigmfFile(SampleFile):
     """
 
     kind = "sigmf"
+    read_ahead = MAPPED_READ_AHEAD
 
     def __post_init__(self) -> None:
         super().__post_init__()
