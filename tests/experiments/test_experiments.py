@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -381,6 +383,16 @@ def test_arrow_joins_the_same_rows() -> None:
     )
 
     assert library_join_rows_per_second(audio_recording(1.0, 1), "processor") > 0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_program_of_the_cache_experiment_compiles(tmp_path: Path) -> None:
+    find_experiment("cache")
+    from xstream_experiment_cache import experiment as cache
+
+    program = cache.build(tmp_path)
+    done = subprocess.run([program, "3", "20", "64"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_cache_says_what_an_installed_package_lacks(
