@@ -194,7 +194,7 @@ def test_a_task_killed_half_way_leaves_no_half_a_file(
     out = tmp_path / "out"
     program = (
         "import sys, pathlib\n"
-        "from linearroad.generation import tasks, files\n"
+        "from linearroad import files; from linearroad.generation import tasks\n"
         "from linearroad.generation.parameters import TrafficParameters\n"
         "slow = tasks.note_progress\n"
         "def stop(path, rows):\n"
