@@ -362,11 +362,12 @@ static int32_t after_call(xs_kernel *kernel)
 /* Has the successor brought near meanwhile. */
 static void prefetch_kernel(const xs_op *op)
 {
-    const xs_kernel *kernel = (const xs_kernel *)op; /* or another operator: it is but a hint */
-    __builtin_prefetch(op, 1);
-    __builtin_prefetch(&kernel->call);
-    __builtin_prefetch(kernel->frame, 1);
-    __builtin_prefetch(kernel->frame + XS_FRAME_INPUTS + 1, 1);
+    if (!op) return;
+    const char *at = (const char *)op; /* a kernel, or another operator: it is but a hint */
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + offsetof(xs_kernel, call));
+    __builtin_prefetch(at + offsetof(xs_kernel, frame), 1);
+    __builtin_prefetch(at + offsetof(xs_kernel, frame) + 64, 1);
 }
 
 /* A window in one block, and a flag in return: the shortest way. */
