@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a fresh machine needs; both install first.
+# `make demo` and `make test` install everything they need on a new machine.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -14,8 +14,8 @@ help: ## what each target does
 install: $(VENV)/.native ## .venv with the package, all of its extras and the development tools
 
 $(VENV)/.installed: pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "xstream needs Python 3.11 or newer and '$(PYTHON)' was not found: install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "xstream needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): install a newer one, or say make PYTHON=/path/to/python3." >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "xstream needs Python 3.11 or newer and '$(PYTHON)' was not found: install it, or run make PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "xstream needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): install a newer one, or run make PYTHON=/path/to/python3." >&2; exit 1; }
 	@set -- $${CC:-cc}; command -v "$$1" >/dev/null || { echo "xstream needs a C compiler and '$$1' was not found: install one (Debian: apt install gcc; Fedora: dnf install gcc; macOS: xcode-select --install), or name yours in CC." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "xstream needs Python's venv module: install it (Debian: apt install python3-venv)." >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,7 +26,7 @@ $(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
 	$(BIN)/python hatch_build.py
 	@touch $@
 
-test: install ## the tests (slow ones and benchmarks aside), in as many processes as there are cores
+test: install ## the tests (without slow tests and benchmarks), in one process per core, at most four
 	$(RUN_PYTEST) -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 test-slow: install ## the tests that take minutes
@@ -35,24 +35,24 @@ test-slow: install ## the tests that take minutes
 asan: install ## segments, engine and operators under AddressSanitizer and UBSan; PART=engine runs that
 	$(BIN)/python tests/run_sanitized.py $(if $(PART),--part $(PART))
 
-fuzz: install ## the parsers of files under arbitrary bytes, for a minute or SECONDS; ONLY=csv fuzzes that format
+fuzz: install ## fuzz the parsers of files, for a minute or SECONDS; ONLY=csv fuzzes that format
 	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),60) $(if $(ONLY),--only $(ONLY))
 
-demo: install ## the main job: rush-hour traffic generated, run, validated, reported
+demo: install ## Linear Road: generate rush-hour traffic, run it, validate the answers, show the report
 	@$(BIN)/xstream linearroad demo
 
-bench: install ## benchmarks and small experiments, with the figures they must reach; ONLY=append runs those
+bench: install ## benchmarks and small experiments, with their targets; ONLY=append runs some
 	$(BENCH) $(if $(ONLY),-k "$(ONLY)",--ignore-glob='bench/test_linearroad_*.py')
 	$(if $(ONLY),,$(BIN)/xstream experiment all)
 
-bench-linearroad: install ## what Linear Road takes, in full size; XSTREAM_TRAFFIC=DIR uses generated traffic
+bench-linearroad: install ## the benchmarks of Linear Road in full size; XSTREAM_TRAFFIC=DIR uses generated traffic
 	$(RUN_PYTEST) bench/test_linearroad_*.py --benchmark-enable --benchmark-only -p no:cacheprovider -s
 
-bench-peers: install ## the paper's benchmarks beside other engines, which it installs
+bench-peers: install ## the paper's benchmarks compared with other engines, which it installs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,peers]'
 	@if /usr/bin/python3 -c 'import gnuradio' 2>/dev/null; then :; \
 	elif ! command -v apt-get >/dev/null; then echo "GNU Radio is left out: this system has no apt-get; install it for /usr/bin/python3."; \
-	elif [ "$$(id -u)" != 0 ]; then echo "GNU Radio is left out, for only root may install it: sudo apt-get install gnuradio python3-numba"; \
+	elif [ "$$(id -u)" != 0 ]; then echo "GNU Radio is left out because only root can install it: sudo apt-get install gnuradio python3-numba"; \
 	else apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends gnuradio python3-numba; fi
 	$(BIN)/xstream bench passchain --peers
 	$(BIN)/xstream bench statfilter --peers
@@ -68,7 +68,7 @@ format: install ## ruff's formatter and its safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## everything that can be made again
+clean: ## delete everything that can be rebuilt
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks demo-out
 	find . -name '*.so' -not -path './.git/*' -delete
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

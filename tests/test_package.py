@@ -197,7 +197,7 @@ def test_a_python_that_is_too_old_gets_one_sentence(bare_project: Path) -> None:
     result = run("make", "install", f"PYTHON={old}", cwd=bare_project)
     assert sentence_of(result) == (
         f"xstream needs Python 3.11 or newer, and {old} is Python 3.9.2: install a newer one, "
-        "or say make PYTHON=/path/to/python3."
+        "or run make PYTHON=/path/to/python3."
     )
 
 
@@ -205,7 +205,7 @@ def test_a_missing_python_gets_one_sentence(bare_project: Path) -> None:
     result = run("make", "install", "PYTHON=no-such-python", cwd=bare_project)
     assert sentence_of(result) == (
         "xstream needs Python 3.11 or newer and 'no-such-python' was not found: install it, "
-        "or say make PYTHON=/path/to/python3."
+        "or run make PYTHON=/path/to/python3."
     )
 
 
