@@ -266,6 +266,62 @@ def test_errors_name_operator_and_tuple_as_they_do_alone(name: str) -> None:
     assert "\n" not in alone
 
 
+@xs.kernel(state=np.zeros(16, np.float32), out=xs.Out("f4"))
+def reuses_what_it_emitted(window, state, out):
+    state[: len(window)] = window
+    out.emit(state[: len(window)])
+    state[:] = 1.0
+
+
+@xs.kernel(state=np.zeros(100_000, np.float32), out=xs.Out("f4"))
+def outgrows_what_it_emitted(window, state, out):
+    state[:] = -1.0
+    out.emit(state)
+    xs.grow(state, 10 * len(state))
+
+
+@xs.kernel
+def large(window):
+    return np.full(9_000_000, -1.0, np.float32)
+
+
+@pytest.mark.parametrize("first", [reuses_what_it_emitted, outgrows_what_it_emitted, large])
+def test_the_tuple_of_an_error_outlives_the_array_that_it_came_from(first: Any) -> None:
+    """Loops are run again with the tuple; the large arrays are unmapped when they are freed."""
+
+    def declare(q: xs.Query) -> list[Any]:
+        start = source(q).map(first) if first is large else source(q).iterate(first)
+        return [start.map(rooted).map(gain, 1.0).collect()]
+
+    assert regions_of(declare) == [3]
+    alone = message(declare, fuse=False)
+    assert "map(rooted), port 'in'" in alone
+    assert message(declare) == alone
+
+
+@xs.kernel(out=(int, xs.Out("f4"), xs.Out("f4")))
+def number_and_arrays(window, out):
+    out.emit(len(window), window * 2, window - 1)
+
+
+@pytest.mark.parametrize("memory", xs.MANAGER_NAMES)
+def test_the_tuple_of_an_error_has_all_of_its_fields_and_is_released(memory: str) -> None:
+    def failing(number, f1, f2):
+        if f1[0] == 64.0:
+            raise ValueError("32 is one too many")
+        return f2
+
+    def declare(q: xs.Query) -> list[Any]:
+        ramp = q.source(xs.io.array(np.arange(64, dtype=np.float32), window=16))
+        return [ramp.iterate(number_and_arrays).map(xs.kernel(failing)).collect()]
+
+    alone = message(declare, fuse=False, memory=memory)
+    assert "(16, <SigSeg 16 samples [32, 48)" in alone
+    manager = xs.memory_manager(memory)
+    assert message(declare, memory=manager) == alone
+    assert (manager.stats().live_blocks, manager.stats().live_segments) == (0, 0)
+
+
 @njit
 def _emit_twice(out, value):
     out.emit(value)

@@ -28,9 +28,8 @@ from xstream.kernels._numba import RAISED_AT, _fetch_exception, checked_emit, fi
 
 _WORD = ir.IntType(64)
 STATUS, ENDED = int(lib.XS_REGION_STATUS), int(lib.XS_REGION_ENDED)
-ALLOCATE, SEND, OUTSIDE = (
-    int(lib.XS_FRAME_ALLOCATE), int(lib.XS_FRAME_SEND), int(lib.XS_REGION_OUTSIDE)
-)  # fmt: skip
+ALLOCATE, SEND = int(lib.XS_FRAME_ALLOCATE), int(lib.XS_FRAME_SEND)
+OUTSIDE, KEEP = int(lib.XS_REGION_OUTSIDE), int(lib.XS_REGION_KEEP)
 #: Indices lie between -INDEX_END and INDEX_END (xstream/sigseg/internal.h).
 INDEX_END = 2**62
 
@@ -128,17 +127,6 @@ def readonly(typing_context, array):
     return kind(array), codegen
 
 
-@intrinsic
-def address(typing_context, array):
-    """Where an array's samples lie."""
-
-    def codegen(context, builder, signature, arguments):
-        view = make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.ptrtoint(view.data, _WORD)
-
-    return types.int64(array), codegen
-
-
 def _copied(values: Any, like: Any) -> Any:
     scratch = np.empty(len(values), like.dtype)
     fill(scratch, values)
@@ -191,6 +179,28 @@ allocate = _calling(ALLOCATE, ("region", "field", "width", "start"))
 send = _calling(SEND, ("region",))
 #: Fail because of a segment outside the indices of a signal: (region, stage, start, width).
 refuse = _calling(OUTSIDE, ("region", "stage", "start", "width"))
+
+
+@intrinsic
+def keep(typing_context, region, stage, field, array, start):
+    """Have the core copy an array that a stage failed on.
+
+    The array is an argument, and not its address: numba frees an array behind its last use.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        region, stage, field, samples, start = arguments
+        view = make_array(array)(context, builder, samples)
+        given = [
+            region, stage, field, builder.ptrtoint(view.data, _WORD),
+            cgutils.unpack_tuple(builder, view.shape)[0], start,
+        ]  # fmt: skip
+        place = _place(builder, region, ir.Constant(_WORD, KEEP))
+        kind = ir.FunctionType(ir.VoidType(), [_WORD] * len(given)).as_pointer()
+        builder.call(builder.inttoptr(builder.load(place), kind), given)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, array, types.int64), codegen
 
 
 @njit(error_model="numpy")

@@ -6,8 +6,8 @@ and `emit` is a call of it. Arrays between two stages lie in memory of numba's; 
 region becomes a segment. Every member keeps the frame that it would have alone, so its arguments
 and its state are where they always are. The region's own frame (xstream/kernels/kernel.h):
 
-    words 0..5    as in a kernel's frame
-    then          status, stage, ended, outside
+    words 0..6    as in a kernel's frame
+    then          status, stage, ended, outside, keep, rows, count
     inputs        as in a kernel's frame
     members       the address of each member's frame, then tuples and then samples of each
     outputs       one a field; those of segments are unused

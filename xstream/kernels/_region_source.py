@@ -35,8 +35,8 @@ from xstream.kernels._numba import fill, guarded_call
 from xstream.kernels._rolling import rolling_maker
 from xstream.kernels._weak import as_weak as _weak
 from xstream.kernels._links import (
-    address, allocate, block, count, done, noted, put, put_real, readonly, real, refuse, scaled,
-    send, tried, window, word,
+    allocate, block, count, done, keep, noted, put, put_real, readonly, real, refuse, scaled, send,
+    tried, window, word,
 )
 """
 
@@ -289,9 +289,19 @@ class RegionSource:
         return given
 
     def _fail(self, i: int, values: list[Value], status: str) -> None:
-        """Leave the stage's tuple in its frame, for the message, and end."""
+        """Leave the stage's tuple for the message, unless one behind it failed first, and end."""
+        with self.block(f"if word(R, {STATUS}) == 0:"):
+            code = int(getattr(lib, f"XS_REGION_{status}"))
+            self.put(f"put(R, {STATUS}, {code})", f"put(R, {STAGE}, {i})")
+        if values:
+            with self.block(f"if word(R, {STAGE}) == {i}:"):
+                self._keep_tuple(i, values)
+        self.put("return False")
+
+    def _keep_tuple(self, i: int, values: list[Value]) -> None:
+        """Numbers into the stage's frame, and which fields are input; the core copies arrays."""
         at = int(lib.XS_FRAME_INPUTS)
-        for value in values:
+        for field, value in enumerate(values):
             if not isinstance(value.type, Segment):
                 real = value.type.slot == "float64"
                 what = f"np.float64({value.name})" if real else f"np.int64({value.name})"
@@ -301,16 +311,8 @@ class RegionSource:
             if value.origin >= 0:
                 self.put(f"put(F{i}, {at + 1}, {-1 - value.origin})")
             else:
-                self.put(
-                    f"put(F{i}, {at}, address({value.name}))",
-                    f"put(F{i}, {at + 1}, len({value.name}))",
-                    f"put(F{i}, {at + 2}, {value.start})",
-                )
+                self.put(f"keep(R, {i}, {field}, {value.name}, {value.start})")
             at += 3
-        with self.block(f"if word(R, {STATUS}) == 0:"):
-            code = int(getattr(lib, f"XS_REGION_{status}"))
-            self.put(f"put(R, {STATUS}, {code})", f"put(R, {STAGE}, {i})")
-        self.put("return False")
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -58,14 +58,16 @@ typedef enum {
     XS_REGION_STAGE,   /* which member that is about */
     XS_REGION_ENDED,   /* the member, counted from 1, whose streams have ended; 0: a tuple */
     XS_REGION_OUTSIDE, /* void (*)(int64_t *frame, int64_t stage, int64_t start, int64_t width) */
+    XS_REGION_KEEP,    /* void (*)(int64_t *frame, int64_t stage, int64_t field, const void *samples,
+                          int64_t width, int64_t start): copies an array that the member failed on */
     XS_REGION_ROWS,    /* inputs without segments: the address of the first tuple */
     XS_REGION_COUNT,   /* how many tuples there are, one after another */
     XS_REGION_INPUTS   /* the first input word, where inputs have segments */
 } xs_region_word;
 typedef enum {
-    XS_REGION_RAISED = 1, /* the member raised; its tuple is in its frame */
-    XS_REGION_UNFIT,      /* its output could not be made; its tuple is in its frame */
-    XS_REGION_RERUN,      /* it, or one of the loops joined to it; its tuple is in its frame */
+    XS_REGION_RAISED = 1, /* the member raised; numbers of its tuple are in its frame */
+    XS_REGION_UNFIT,      /* its output could not be made; likewise */
+    XS_REGION_RERUN,      /* it, or one of the loops joined to it; likewise */
     XS_REGION_PASSED_ON   /* the failure is that of an operator behind the region */
 } xs_region_status;
 

@@ -24,6 +24,7 @@ typedef struct {
     int32_t outputs, outputs_at, members, members_at;
     uint64_t used;
     const xs_slot *input; /* the tuple that is being processed */
+    xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
     xs_member *member;
     xs_region_out out[MAX_FIELDS];
 } xs_region;
@@ -92,11 +93,25 @@ static void region_outside(int64_t *frame, int64_t stage, int64_t start, int64_t
     failed(region, XS_REGION_UNFIT, stage);
 }
 
+/* An array between two members, of the tuple that the second one failed on. It is copied during the
+ * call: when the function returns, the array is freed, and so is a state array that was outgrown. */
+static void region_keep(int64_t *frame, int64_t stage, int64_t field, const void *samples,
+                        int64_t width, int64_t start)
+{
+    xs_region *region = region_of(frame);
+    int64_t itemsize = region->member[stage].itemsize[field];
+    if (region->failing[field]) xs_seg_drop(region->failing[field]);
+    xs_seg *copy = xs_seg_new(region->op.plan->manager, start, width, itemsize);
+    if (copy && width) memcpy(xs_seg_own_data(copy), samples, (size_t)(width * itemsize));
+    region->failing[field] = copy;
+}
+
 /* -- failures ------------------------------------------------------------------------------ */
 
-/* The tuple that a member failed on, out of its frame. Samples are copied: they lie in scratch memory. */
+/* The tuple that a member failed on; false where memory ran out before it was complete. */
 static bool failed_tuple(xs_region *region, const xs_member *member, xs_slot *tuple)
 {
+    if (!member->frame) return false; /* not a kernel: it fails only for lack of memory */
     const xs_shape *shape = &member->op->in_shape[0];
     const int64_t *word = member->frame + XS_FRAME_INPUTS;
     for (int32_t field = 0; field < shape->fields; field++) {
@@ -104,21 +119,17 @@ static bool failed_tuple(xs_region *region, const xs_member *member, xs_slot *tu
             tuple[field].i = *word++;
             continue;
         }
-        int64_t address = word[0], width = word[1], start = word[2];
+        int64_t width = word[1];
         word += SEGMENT_WORDS;
         if (width < 0) { /* a field of the region's input, by number */
             tuple[field].seg = xs_seg_ref(region->input[-1 - width].seg);
             continue;
         }
-        xs_seg *copy = xs_seg_new(region->op.plan->manager, start, width, member->itemsize[field]);
-        if (!copy) {
-            tuple_drop(tuple, shape->segments & (((uint64_t)1 << field) - 1));
-            return false;
-        }
-        if (width)
-            memcpy(xs_seg_own_data(copy), (const void *)address,
-                   (size_t)(width * member->itemsize[field]));
-        tuple[field].seg = copy;
+        tuple[field].seg = region->failing[field];
+        region->failing[field] = NULL;
+        if (tuple[field].seg) continue;
+        tuple_drop(tuple, shape->segments & (((uint64_t)1 << field) - 1));
+        return false;
     }
     return true;
 }
@@ -135,14 +146,16 @@ static int32_t describe_failure(xs_region *region)
     if (frame[XS_REGION_STATUS] == XS_REGION_PASSED_ON) return XS_FAILED;
     xs_member *member = member_of(region, frame[XS_REGION_STAGE]);
     xs_plan *plan = region->op.plan;
-    op_fail(member->op, "the kernel raised an error");
-    if (frame[XS_REGION_ENDED] == frame[XS_REGION_STAGE] + 1) {
+    bool ended = frame[XS_REGION_ENDED] == frame[XS_REGION_STAGE] + 1;
+    xs_slot tuple[MAX_FIELDS];
+    if (ended || !failed_tuple(region, member, tuple)) {
         plan->failed_op = member->op;
         plan->failed_port = -1;
-        return XS_FAILED;
+        if (!ended && frame[XS_REGION_STATUS] == XS_REGION_RERUN)
+            return op_out_of_memory(member->op); /* there is nothing to run again with */
+        return op_fail(member->op, "the kernel raised an error");
     }
-    xs_slot tuple[MAX_FIELDS];
-    if (!failed_tuple(region, member, tuple)) return op_out_of_memory(member->op);
+    op_fail(member->op, "the kernel raised an error");
     pass_failed(member->op, 0, tuple);
     tuple_drop(tuple, member->op->in_shape[0].segments);
     return XS_FAILED;
@@ -227,6 +240,8 @@ static void region_destroy(xs_op *op)
     xs_region *region = (xs_region *)op;
     for (int32_t field = 0; field < region->outputs; field++)
         if (region->out[field].seg) xs_seg_drop(region->out[field].seg);
+    for (int32_t field = 0; field < MAX_FIELDS; field++)
+        if (region->failing[field]) xs_seg_drop(region->failing[field]);
     free(region->member);
     free(region->frame);
 }
@@ -255,6 +270,7 @@ xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t 
     frame[XS_FRAME_ALLOCATE] = (int64_t)region_allocate;
     frame[XS_FRAME_SEND] = (int64_t)region_send;
     frame[XS_REGION_OUTSIDE] = (int64_t)region_outside;
+    frame[XS_REGION_KEEP] = (int64_t)region_keep;
     return &region->op;
 }
 
