@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linearroad.output.delays import LIMITS_S, TYPES, Delays
 
 from xstream.console.timeline import COLUMNS, attributed
+from xstream.io.response_times import ResponseTimes
+
+LIMITS = {"tolls": 5, "alerts": 5, "balances": 5, "expenditures": 10, "travel times": 30}
+LIMITS_S = tuple(LIMITS.values())
 
 NOTED = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 100), st.integers(0, 90_000), st.integers(1, 50)),
@@ -18,15 +21,15 @@ NOTED = st.lists(
 
 @given(noted=NOTED, one_by_one=st.booleans())
 def test_delays_are_those_of_a_sorted_list(noted: list, one_by_one: bool) -> None:
-    delays = Delays()
+    delays = ResponseTimes(LIMITS)
     for kind, second, delay_ms, count in noted:
         if one_by_one:
             many = np.full(count, delay_ms)
             delays.note(kind, np.full(count, second), many)
         else:
             delays.note_many(kind, second, delay_ms, count)
-    found = delays.by_type()
-    for kind, name in enumerate(TYPES):
+    found = delays.by_kind()
+    for kind, name in enumerate(LIMITS):
         took = sorted(
             delay for k, _, delay, count in noted if k == kind for _ in range(count)
         )  # fmt: skip
@@ -50,7 +53,7 @@ def test_delays_are_those_of_a_sorted_list(noted: list, one_by_one: bool) -> Non
 
 @pytest.mark.parametrize("delay_ms", [5001, 5004, 5049, 12_345])
 def test_a_late_answer_is_said_to_have_taken_more_than_is_allowed(delay_ms: int) -> None:
-    delays = Delays()
+    delays = ResponseTimes(LIMITS)
     delays.note_many(2, 7, delay_ms, 1)
     assert delays.first_late is not None
     said = delays.first_late.sentence()

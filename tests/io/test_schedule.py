@@ -1,49 +1,37 @@
-"""Files are processed side by side, and a stop ends all of them at the same second."""
+"""Sources are processed side by side, and a stop ends all of them at the same second."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from linearroad.input import Chunk, Reject
-from linearroad.run.feed import Feed
-from linearroad.schema import INPUT_COLUMNS
+from numpy.typing import NDArray
 
 import xstream as xs
+from xstream.io.paced_rows import PacedRows
 from xstream.io.schedule import NO_LIMIT, Schedule
 from xstream.testing import ManualClock
 
 
-class Nobody:
-    """Takes rejected rows, of which there are none here."""
-
-    def write(self, reject: Reject, file_name: str) -> None:
-        raise AssertionError(reject)
-
-
-NOBODY: Any = Nobody()
-
-
+@dataclass(frozen=True)
 class Rows:
-    """A file with one report in each of some seconds, a few seconds a chunk."""
+    """Rows that have nothing but their times."""
 
-    def __init__(self, seconds: list[int], chunk: int = 4) -> None:
-        self.name, self.seconds, self.chunk = "rows", seconds, chunk
-        self.on_reject: Callable[[Reject], None] = lambda _: None
+    times: NDArray[np.int64]
 
-    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
-        for at in range(0, len(self.seconds), self.chunk):
-            times = np.array(self.seconds[at : at + self.chunk], np.int64)
-            columns = tuple(
-                times.astype(np.int32) if name == "time" else np.zeros(len(times), np.int32)
-                for name in INPUT_COLUMNS
-            )
-            yield Chunk(columns, times, times)
+    def __len__(self) -> int:
+        return len(self.times)
 
-    def row(self, line: int) -> str:
-        return ""
+    def part(self, begin: int, end: int) -> Rows:
+        return Rows(self.times[begin:end])
+
+
+def chunks_of(seconds: list[int], length: int = 4) -> Iterator[Rows]:
+    """One row in each of some seconds, a few seconds a chunk."""
+    for at in range(0, len(seconds), length):
+        yield Rows(np.array(seconds[at : at + length], np.int64))
 
 
 def schedule_of(speed: float | None, limit_s: int = NO_LIMIT) -> Schedule:
@@ -52,12 +40,10 @@ def schedule_of(speed: float | None, limit_s: int = NO_LIMIT) -> Schedule:
 
 def given(schedule: Schedule, files: list[list[int]], stop_after: int = 10**9) -> list[list[int]]:
     """The seconds of the rows that each file gives, asked in turn; stopped after some turns."""
-    manager = xs.memory_manager("refcount-lazy")
-    feeds = [
-        Feed(Rows(seconds), number, schedule, NOBODY, manager)
-        for number, seconds in enumerate(files)
-    ]
-    sources = [feed.tuples() for feed in feeds]
+    paces: list[PacedRows[Rows]] = [PacedRows(schedule) for _ in files]
+    sources = [
+        pace.given(chunks_of(seconds)) for pace, seconds in zip(paces, files, strict=True)
+    ]  # fmt: skip
     found: list[list[int]] = [[] for _ in files]
     going, turns = set(range(len(files))), 0
     while going:
@@ -65,8 +51,8 @@ def given(schedule: Schedule, files: list[list[int]], stop_after: int = 10**9) -
             item = next(sources[i], None)
             if item is None:
                 going.discard(i)
-            else:
-                found[i] += np.asarray(item[1]).tolist()
+            elif item[0] is not None:
+                found[i] += item[0].times.tolist()
         turns += 1
         if turns == stop_after:
             schedule.stop.set()
@@ -99,8 +85,8 @@ def test_a_stop_ends_all_files_with_the_same_second(speed: float | None, stop_af
 
 def test_a_paced_file_gives_every_second_with_its_end() -> None:
     schedule = schedule_of(100.0)
-    feed = Feed(Rows([1, 2, 6]), 0, schedule, NOBODY, xs.memory_manager("refcount-lazy"))
-    upto = [item[2] for item in feed.tuples()]
+    pace: PacedRows[Rows] = PacedRows(schedule)
+    upto = [upto for _, upto in pace.given(chunks_of([1, 2, 6]))]
     assert [second for second in upto if second >= 0] == [0, 1, 2, 3, 4, 5, 6]
     assert schedule.time.wall_s() == pytest.approx(0.06)
 

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import Protocol
 
 import psutil
 
-from linearroad.output.sink import RunResult
-from xstream.console import Progress
+from xstream.console.progress import Progress
 
-__all__ = ["Live"]
+__all__ = ["Live", "RunFigures"]
 
 AGAIN_S = 10.0  # between two warnings that a run is behind
 BEHIND_S = 1.0  # stream seconds
 LONG_S = 60.0  # of waiting for rows, which might be taken for a run that hangs
 YEAR_S = 365.25 * 86_400
+
+
+class RunFigures(Protocol):
+    """What is known of a run while it runs."""
+
+    rows: int
+    answers: dict[str, int]  # by kind
+    stream_seconds: int
+    #: Stream seconds behind schedule, and seconds until the next rows are due.
+    lag_s: float
+    idle_s: float
+    #: A sentence about the first second whose answers were late.
+    first_late: str | None
 
 
 class Live:
@@ -46,7 +59,7 @@ class Live:
         """Remove the bar."""
         self._progress.__exit__(kind, error, trace)
 
-    def __call__(self, result: RunResult) -> None:
+    def __call__(self, result: RunFigures) -> None:
         """Show the progress."""
         now = time.perf_counter()
         if self._began_at is None:
@@ -59,7 +72,7 @@ class Live:
             self._warn(result, now)
         self._progress.update(result.stream_seconds, self._note(result, now - self._began_at))
 
-    def _note(self, result: RunResult, elapsed_s: float) -> str:
+    def _note(self, result: RunFigures, elapsed_s: float) -> str:
         lag = f"lag {result.lag_s:.1f} s, " if self._paced else ""
         memory = self._process.memory_info().rss / 2**20
         return (
@@ -67,7 +80,7 @@ class Live:
             f"{sum(result.answers.values()):,} answers, {memory:,.0f} MiB"
         )
 
-    def _warn(self, result: RunResult, now: float) -> None:
+    def _warn(self, result: RunFigures, now: float) -> None:
         if result.first_late is not None and not self._late:
             self._late = True
             self._progress.say(f"too late: {result.first_late}")

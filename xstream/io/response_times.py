@@ -1,18 +1,15 @@
-"""Delays of answers in stream time, as histograms in milliseconds."""
+"""Response times by kind of result, in stream time, as histograms in milliseconds."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIMITS_S", "TYPES", "Delays", "Late"]
-
-#: Kinds of answers, and how long each may take (docs/linear-road-rules.md, section 4.4).
-TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
-LIMITS_S = (5, 5, 5, 10, 30)
+__all__ = ["Late", "ResponseTimes"]
 
 _LONGEST_MS = 60_000  # of the histogram; anything longer is late in any case
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
@@ -20,47 +17,59 @@ _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 
 @dataclass(frozen=True)
 class Late:
-    """An answer that came after its limit: the second of its row, its kind, how long it took."""
+    """A result that came after its limit: the second of its input, its kind, how long it took."""
 
     second: int
-    kind: int
+    kind: str
     delay_s: float
+    limit_s: int
 
     def sentence(self) -> str:
         """A sentence; delays are in milliseconds, so three digits show what is late."""
         return (
-            f"second {self.second:,}: {TYPES[self.kind]} took {self.delay_s:.3f} stream seconds, "
-            f"and {LIMITS_S[self.kind]} are allowed"
+            f"second {self.second:,}: {self.kind} took {self.delay_s:.3f} stream seconds, "
+            f"and {self.limit_s} are allowed"
         )
 
 
-class Delays:
-    """Delays of all answers of a run; any thread may add to them."""
+class ResponseTimes:
+    """Response times of all results of a run; any thread may add to them.
 
-    def __init__(self) -> None:
-        self._counts = np.zeros((len(TYPES), _LONGEST_MS + 1), np.int64)
-        self._worst_ms = [0] * len(TYPES)
+    `limits_s` has the kinds of results by name, and how long each may take.
+
+    >>> times = ResponseTimes({"alerts": 5, "balances": 10})
+    >>> times.note_many(kind=0, second=60, delay_ms=5001, count=3)
+    >>> times.first_late.sentence()
+    'second 60: alerts took 5.001 stream seconds, and 5 are allowed'
+    >>> times.by_kind()["alerts"]["late"]
+    3
+    """
+
+    def __init__(self, limits_s: Mapping[str, int]) -> None:
+        self._kinds, self._limits_s = tuple(limits_s), tuple(limits_s.values())
+        self._counts = np.zeros((len(limits_s), _LONGEST_MS + 1), np.int64)
+        self._worst_ms = [0] * len(limits_s)
         self._lock = threading.Lock()
-        #: The first second whose answers were late.
+        #: The first second whose results were late.
         self.first_late: Late | None = None
-        #: The second whose answers took longest, and how long.
+        #: The second whose results took longest, and how long.
         self.worst: tuple[int, float] = (-1, 0.0)
 
     def note(self, kind: int, seconds: NDArray[np.int64], delays_ms: NDArray[np.int64]) -> None:
-        """Count answers of a kind: the seconds of their rows, and their delays."""
+        """Count results of a kind: the seconds of their inputs, and their delays."""
         if not len(delays_ms):
             return
         with self._lock:
             np.add.at(self._counts[kind], np.clip(delays_ms, 0, _LONGEST_MS), 1)
         slowest = int(delays_ms.argmax())
         self._note_extremes(kind, int(seconds[slowest]), int(delays_ms[slowest]))
-        late = delays_ms > 1000 * LIMITS_S[kind]
+        late = delays_ms > 1000 * self._limits_s[kind]
         if late.any():
             first = int(np.flatnonzero(late)[0])
             self._note_extremes(kind, int(seconds[first]), int(delays_ms[first]))
 
     def note_many(self, kind: int, second: int, delay_ms: int, count: int) -> None:
-        """Count answers of a kind and second with equal delays."""
+        """Count results of a kind and second with equal delays."""
         if count:
             with self._lock:
                 self._counts[kind, min(max(delay_ms, 0), _LONGEST_MS)] += count
@@ -71,15 +80,15 @@ class Delays:
             self._worst_ms[kind] = max(self._worst_ms[kind], delay_ms)
             if delay_ms > 1000 * self.worst[1]:
                 self.worst = second, delay_ms / 1000
-            before = self.first_late
-            if delay_ms > 1000 * LIMITS_S[kind] and (before is None or second < before.second):
-                self.first_late = Late(second, kind, delay_ms / 1000)
+            before, limit_s = self.first_late, self._limits_s[kind]
+            if delay_ms > 1000 * limit_s and (before is None or second < before.second):
+                self.first_late = Late(second, self._kinds[kind], delay_ms / 1000, limit_s)
 
-    def by_type(self) -> dict[str, dict[str, float]]:
-        """By type of answer: percentiles, the worst delay, the limit, the number of late answers,
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """By kind of result: percentiles, the worst delay, the limit, the number of late results,
         and the share within one second."""
         found = {}
-        for kind, name in enumerate(TYPES):
+        for kind, (name, limit_s) in enumerate(zip(self._kinds, self._limits_s, strict=True)):
             upto = np.cumsum(self._counts[kind])
             total = int(upto[-1])
             if not total:
@@ -89,8 +98,8 @@ class Delays:
                 for key, share in _SHARES.items()
             }
             found[name] = {
-                **shares, "worst": self._worst_ms[kind] / 1000, "limit": LIMITS_S[kind],
-                "late": total - int(upto[1000 * LIMITS_S[kind]]),
+                **shares, "worst": self._worst_ms[kind] / 1000, "limit": limit_s,
+                "late": total - int(upto[1000 * limit_s]),
                 "within_1_s": int(upto[1000]) / total,
             }  # fmt: skip
         return found

@@ -1,1 +1,1 @@
-"""What a run leaves: answers, digests, rejects, delays, a timeline and a summary."""
+"""What a run leaves: answers, digests, rejects and a summary."""

@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.output.delays import TYPES, Delays
 from linearroad.output.digests import Digests
-from linearroad.output.writers import AnswerWriter
 from linearroad.schema import KINDS, TRAVEL_TIME
+from xstream.io.background import ColumnWriter
+from xstream.io.response_times import ResponseTimes
 from xstream.io.schedule import Schedule
 
-__all__ = ["AnswerSink", "RunResult"]
+__all__ = ["LIMITS_S", "TYPES", "AnswerSink", "RunResult"]
+
+#: Kinds of answers, and how long each may take (docs/linear-road-rules.md, section 4.4).
+LIMITS_S = {
+    "toll notifications": 5, "accident alerts": 5, "balances": 5, "expenditures": 10,
+    "travel times": 30,
+}  # fmt: skip
+TYPES = tuple(LIMITS_S)
 
 BATCH = 1 << 17  # answers per write at full speed
 
@@ -72,12 +79,15 @@ class RunResult:
 
 
 class AnswerSink:
-    """Passes answers to the writer and updates the figures of the run."""
+    """Passes answers to the writer and updates the figures of the run.
 
-    def __init__(self, writer: AnswerWriter, schedule: Schedule) -> None:
+    Answers that are digested need no writer.
+    """
+
+    def __init__(self, writer: ColumnWriter | None, schedule: Schedule) -> None:
         self.writer, self.schedule = writer, schedule
         self.result = RunResult()
-        self.delays = Delays()
+        self.delays = ResponseTimes(LIMITS_S)
         self._telling = threading.Lock()
 
     @property
@@ -91,6 +101,7 @@ class AnswerSink:
         emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
         if not self.schedule.is_paced:
             np.multiply(times, 1000, out=emit)
+        assert self.writer is not None
         self.writer.write(kind, times, emit, who, value, amount)
         counts = np.bincount(kind, minlength=KINDS)
         for name, count in zip(TYPES, counts, strict=True):
@@ -117,5 +128,6 @@ class AnswerSink:
 
     def close(self) -> None:
         """Close the writer and complete the figures."""
-        self.writer.close()
-        self.result.response_s = self.delays.by_type()
+        if self.writer is not None:
+            self.writer.close()
+        self.result.response_s = self.delays.by_kind()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -26,16 +25,14 @@ from linearroad.schema import (
 from linearroad.tables.text import format_answers
 from xstream.console.folder import new_file
 from xstream.errors import InputError
+from xstream.io.background import BackgroundWriter, ColumnWriter
 
 __all__ = [
     "FORMATS",
     "RESULTS",
-    "AnswerWriter",
     "CsvAnswers",
-    "InBackground",
     "ParquetAnswers",
     "RejectWriter",
-    "answer_writer",
 ]
 
 #: What a run writes, and what other commands write about it: the verdict and the report.
@@ -65,41 +62,11 @@ def _nothing(dtype: str) -> NDArray[Any]:
     return array
 
 
-class AnswerWriter(Protocol):
-    """Takes answers in the columns of `linearroad.operators.answers`."""
-
-    path: Path
-    keeps: bool  # whether answers can be had from it
-
-    def write(self, *columns: NDArray[Any]) -> None:
-        """Append answers."""
-
-    def close(self) -> None:
-        """Everything is on disk."""
-
-
-class NoAnswers:
-    """Answers are counted and digested, and go nowhere."""
-
-    keeps = False
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def write(self, *columns: NDArray[Any]) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
-
-
 class CsvAnswers:
     """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
 
     Only whole lines are written; of a run that is killed, the last one may lack its end.
     """
-
-    keeps = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -125,8 +92,6 @@ class CsvAnswers:
 
 class ParquetAnswers:
     """`output.parquet`: one table, null where a field does not belong to the type."""
-
-    keeps = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -167,62 +132,12 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
-class InBackground:
-    """Another writer, in a thread of its own: the engine goes on while answers are encoded.
-
-    So many batches may wait; a disk that is slower than the engine holds it up, and memory stays
-    bounded. What goes wrong is raised where the next batch is given, or in the end.
-    """
-
-    keeps = True
-    MOST = 16  # batches
-
-    def __init__(self, writer: AnswerWriter) -> None:
-        self.path = writer.path
-        self._writer = writer
-        self._waiting: queue.Queue[tuple[NDArray[Any], ...] | None] = queue.Queue(self.MOST)
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        while (columns := self._waiting.get()) is not None:
-            if self._error is None:  # else what waits is taken and left, so that nobody waits long
-                try:
-                    self._writer.write(*columns)
-                except BaseException as error:
-                    self._error = error
-
-    def write(self, *columns: NDArray[Any]) -> None:
-        self._raise()
-        self._waiting.put(columns)
-
-    def _raise(self) -> None:
-        if self._error is not None:
-            raise self._error
-
-    def close(self) -> None:
-        self._waiting.put(None)
-        self._thread.join()
-        try:
-            self._raise()
-        finally:
-            self._writer.close()
+def _parquet(path: Path) -> ColumnWriter:
+    return BackgroundWriter(ParquetAnswers(path))
 
 
-def _parquet(path: Path) -> AnswerWriter:
-    return InBackground(ParquetAnswers(path))
-
-
-#: The formats that answers are written in.
-FORMATS: dict[str, Callable[[Path], AnswerWriter]] = {"csv": CsvAnswers, "parquet": _parquet}
-
-
-def answer_writer(directory: Path, form: str, answers: str = "write") -> AnswerWriter:
-    """The writer of a format, or none."""
-    if answers == "digest":
-        return NoAnswers(directory)
-    return FORMATS[form](directory / f"output.{form}")
+#: The formats that answers are written in, as `output.<format>`.
+FORMATS: dict[str, Callable[[Path], ColumnWriter]] = {"csv": CsvAnswers, "parquet": _parquet}
 
 
 class RejectWriter:

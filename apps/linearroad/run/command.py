@@ -98,10 +98,10 @@ def run_command(
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
     from linearroad.input import length_s
-    from linearroad.run.display import Live
     from linearroad.run.job import RunOptions, run
     from linearroad.run.job import plan as query_plan
     from linearroad.tables.history_files import load_history
+    from xstream.console.live import Live
 
     if plan:
         typer.echo(query_plan(rules).to_dot())

@@ -19,7 +19,7 @@ from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
-from linearroad.output.writers import FORMATS, RESULTS, RejectWriter, answer_writer
+from linearroad.output.writers import FORMATS, RESULTS, RejectWriter
 from linearroad.rules import rules_named
 from linearroad.run.copies import copies_of
 from linearroad.run.engine import DigestOutput, Engine, connect_writer
@@ -88,7 +88,9 @@ def run(
             rejects = RejectWriter(out / "rejects.csv", files > 1)
             timeline = Timeline(out / "timeline.csv", schedule.time.wall_s)
             with closing(rejects), closing(timeline):
-                writer = answer_writer(out, options.form, options.answers)
+                digested = options.answers == "digest"
+                form = options.form
+                writer = None if digested else FORMATS[form](out / f"output.{form}")
                 taker = AnswerSink(writer, schedule)
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
@@ -99,7 +101,7 @@ def run(
                     for file, reader in enumerate(readers)
                 ]
                 engine = Engine(feeds, copies, history, options)
-                if options.answers == "digest":
+                if digested:
                     output = DigestOutput(engine, taker.take_told)
                     _execute(engine, taker, look, None if kept is None else kept.of(engine))
                     _keep_digests(source, out, output, taker.result, options)
@@ -188,11 +190,11 @@ class _Look:
             if self._stop_when_late:
                 schedule.stop.set()
         assert self.engine is not None
-        feeds = self.engine.feeds
-        result.idle_s = min(feed.idle_s for feed in feeds)
+        paces = [feed.pace for feed in self.engine.feeds]
+        result.idle_s = min(pace.idle_s for pace in paces)
         result.rows = self.engine.rows
-        result.lag_s = max(feed.lag_s for feed in feeds)
-        result.worst_lag_s = max(feed.worst_lag_s for feed in feeds)
+        result.lag_s = max(pace.lag_s for pace in paces)
+        result.worst_lag_s = max(pace.worst_lag_s for pace in paces)
         answers = sum(result.answers.values())
         self._timeline.note(result.stream_seconds, result.lag_s, result.rows, answers, last)
         if self._progress is not None:
@@ -233,7 +235,7 @@ def _keep_digests(
     assert engine.done is not None
     result.stage_ns = stage_nanoseconds([(engine.done, engine.network.stages)], result.reports)
     result.unanswerable = output.unanswerable
-    minutes = max(feed.second for feed in engine.feeds) // 60 + 1
+    minutes = max(feed.pace.second for feed in engine.feeds) // 60 + 1
     expressways = len(engine.copies) * len(engine.feeds)
     result.digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
     for expressway, digests in output.digests(minutes):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from linearroad.generation.layout import Layout
 from linearroad.network import Network
-from linearroad.output.delays import TYPES
 from linearroad.output.digests import differences, read_digests
+from linearroad.output.sink import TYPES
 from linearroad.rating.originals import check_written, digest_of_written
 from linearroad.run import memory
 from linearroad.run.copies import Copy

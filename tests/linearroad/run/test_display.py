@@ -10,9 +10,9 @@ from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import MANIFEST_VERSION
 from linearroad.input import length_s
 from linearroad.output.sink import RunResult
-from linearroad.run.display import Live
 
 from xstream.console import Progress
+from xstream.console.live import Live
 
 
 def test_a_run_shows_its_share_of_the_stream_and_the_time_left() -> None:

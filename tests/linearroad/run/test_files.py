@@ -21,7 +21,6 @@ from linearroad.generation.manifest import MANIFEST_VERSION
 from linearroad.input import FlatReader, Reject
 from linearroad.output.sink import RunResult
 from linearroad.run import memory
-from linearroad.run.display import Live
 from linearroad.run.job import RunOptions, plan, run
 from linearroad.schema import INPUT_COLUMNS
 from linearroad.tables.history import History
@@ -31,6 +30,7 @@ from typer.testing import CliRunner
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario, scenario
 from xstream.console import Progress
+from xstream.console.live import Live
 from xstream.errors import InputError, XStreamError
 
 GOOD = "0,{t},5,50,0,1,0,2,11000" + ",-1" * 6 + "\n"
