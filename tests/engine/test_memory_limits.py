@@ -40,6 +40,30 @@ def test_results_that_find_no_memory_name_the_operator(scheduler: str, memory: s
         assert message.startswith("doubles, port 'in', tuple (<SigSeg 256 samples ["), message
 
 
+@xs.kernel
+def backwards(window):
+    return window[::-1]
+
+
+#: The operator that is named: the one that makes the segment, or the first one of the region.
+REGIONS: dict[str, Any] = {
+    "last": lambda src: src.map(backwards).map(backwards, name="last"),
+    "first": lambda src: src.map(backwards, name="first").filter(kernels.louder, -1.0),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+@pytest.mark.parametrize("memory", xs.MANAGER_NAMES)
+def test_a_region_without_memory_names_an_operator_and_its_tuple(name: str, memory: str) -> None:
+    def declare(src: Any) -> None:
+        REGIONS[name](src).collect()
+
+    message = runs_out(declare, 10 * SAMPLES.nbytes, "df", memory)
+    assert "tuple (<SigSeg 256 samples [" in message
+    if memory != "copy-always":
+        assert message.startswith(f"{name}, port 'in'")
+
+
 @pytest.mark.parametrize("limit", [5, 6, 7, 9, 12, 20])
 def test_wherever_it_runs_out_nothing_leaks(limit: int) -> None:
     """Every allocation of a run is the one that fails, in some of these."""

@@ -94,16 +94,22 @@ static void region_outside(int64_t *frame, int64_t stage, int64_t start, int64_t
 }
 
 /* An array between two members, of the tuple that the second one failed on. It is copied during the
- * call: when the function returns, the array is freed, and so is a state array that was outgrown. */
+ * call: when the function returns, the array is freed, and so is a state array that was outgrown. The
+ * copy does not count towards the manager's limit: the failure may be that the limit is reached. */
 static void region_keep(int64_t *frame, int64_t stage, int64_t field, const void *samples,
                         int64_t width, int64_t start)
 {
     xs_region *region = region_of(frame);
     int64_t itemsize = region->member[stage].itemsize[field];
-    if (region->failing[field]) xs_seg_drop(region->failing[field]);
-    xs_seg *copy = xs_seg_new(region->op.plan->manager, start, width, itemsize);
-    if (copy && width) memcpy(xs_seg_own_data(copy), samples, (size_t)(width * itemsize));
-    region->failing[field] = copy;
+    size_t bytes = (size_t)(width * itemsize);
+    void *copy = malloc(bytes + 1);
+    if (!copy || region->failing[field]) {
+        free(copy);
+        return;
+    }
+    if (width) memcpy(copy, samples, bytes);
+    region->failing[field] =
+        xs_seg_foreign(region->op.plan->manager, start, width, itemsize, copy, 0, free, copy);
 }
 
 /* -- failures ------------------------------------------------------------------------------ */
@@ -149,10 +155,10 @@ static int32_t describe_failure(xs_region *region)
     bool ended = frame[XS_REGION_ENDED] == frame[XS_REGION_STAGE] + 1;
     xs_slot tuple[MAX_FIELDS];
     if (ended || !failed_tuple(region, member, tuple)) {
+        if (!ended && frame[XS_REGION_STATUS] != XS_REGION_RAISED)
+            return op_out_of_memory(member->op); /* the region's input is shown instead */
         plan->failed_op = member->op;
         plan->failed_port = -1;
-        if (!ended && frame[XS_REGION_STATUS] == XS_REGION_RERUN)
-            return op_out_of_memory(member->op); /* there is nothing to run again with */
         return op_fail(member->op, "the kernel raised an error");
     }
     op_fail(member->op, "the kernel raised an error");
