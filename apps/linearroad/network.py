@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import xstream as xs
 from linearroad.operators.accounts import accounts
+from linearroad.operators.answers import TABLE, batch
 from linearroad.operators.check import check
 from linearroad.operators.copies import shift
 from linearroad.operators.requests import answer_requests
@@ -23,7 +24,7 @@ from linearroad.run.copies import ORIGINAL, Copy
 from linearroad.schema import ANSWERS
 from linearroad.tables.history import History
 
-__all__ = ["Network", "Part", "Stages"]
+__all__ = ["Network", "Part", "Stages", "one_expressway"]
 
 #: The streams that come from the operators of each stage of the query.
 Stages = dict[str, list[xs.Stream]]
@@ -115,3 +116,16 @@ class Network:
         charged = self.rules.charges(merged, name)
         balances = charged.iterate(accounts, len(money), name=f"accounts{name}")
         return self._at("accounts", merged, charged, balances)
+
+
+def one_expressway(query: xs.Query, rows: xs.Stream, rules: Paper) -> None:
+    """Declare the query over one stream of rows; its answers are ordered by time and counted."""
+    network = Network(query, rules)
+    seconds = network.seconds(rows)
+    part = network.part(seconds, History(), 0)
+    balances = network.balances([part.money])
+    tables = [table.select(*TABLE) for table in (*part.tables, balances)]
+    merged = tables[0].merge(*tables[1:], by="time", name="answers by time")
+    merged.iterate(batch, len(tables), 1, name="answers").count(name="sink")
+    for stream in (seconds, part.reports):
+        stream.select("reject").count()

@@ -13,8 +13,7 @@ import numpy as np
 import xstream as xs
 from linearroad.generation.manifest import read_manifest
 from linearroad.input import open_input, unverified
-from linearroad.network import Network
-from linearroad.operators.answers import TABLE, batch
+from linearroad.network import one_expressway
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import AnswerSink, RunResult
@@ -45,16 +44,8 @@ MOST_MINUTES = 2**31 // 60
 def plan(rules: str = "paper") -> xs.Query:
     """The query network, for `to_dot`."""
     query = xs.Query("linear road")
-    network = Network(query, rules_named(rules))
-    seconds = network.seconds(query.source(xs.io.iterable([], out=RAW), name="rows"))
-    part = network.part(seconds, History(), 0)
-    answers = [
-        table.select(*TABLE) for table in (*part.tables, network.balances([part.money]))
-    ]  # fmt: skip
-    merged = answers[0].merge(*answers[1:], by="time", name="answers by time")
-    merged.iterate(batch, len(answers), 1, name="answers").count(name="sink")
-    for stream in (seconds, part.reports):
-        stream.select("reject").count()
+    rows = query.source(xs.io.iterable([], out=RAW), name="rows")
+    one_expressway(query, rows, rules_named(rules))
     return query
 
 
