@@ -6,9 +6,8 @@ import lzma
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from linearroad.schema import FIELDS, INPUT_COLUMNS, LINE_TOO_LONG, REASONS
 from linearroad.tables.text import LONGEST_LINE, parse
 from xstream.errors import InputError
 from xstream.io.page_checksums import has_page_checksums
+from xstream.io.rereader import Rereader
 
 __all__ = [
     "Chunk",
@@ -94,9 +94,6 @@ def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], c
     return Chunk(columns, origins, stream_times(columns, clock))
 
 
-T = TypeVar("T")
-
-
 class _Recent:
     """The chunks whose rows may still be rejected: those of the second that is being gathered.
 
@@ -120,31 +117,6 @@ class _Recent:
         return iter([source for _, source in list(self._kept)])  # another thread may add to it
 
 
-class _Again(Generic[T]):
-    """Items of a file that are read again, from the beginning, by their number.
-
-    With several threads, rows are rejected long after they were read. Numbers ascend but for a few
-    streams of them, so each of these reads the file once.
-    """
-
-    READINGS = 4
-
-    def __init__(self, read: Callable[[], Iterator[T]]) -> None:
-        self._read = read
-        self._readings: list[tuple[int, T | None, Iterator[T]]] = []
-
-    def item(self, number: int) -> T:
-        """Item `number` of the file, counted from 0."""
-        behind = [one for one in self._readings if one[0] <= number]
-        at, last, items = max(behind, key=lambda one: one[0], default=(-1, None, self._read()))
-        self._readings = [one for one in self._readings if one[2] is not items]
-        if at < number:
-            last = next(islice(items, number - at - 1, None))
-        self._readings = [(number, last, items), *self._readings[: self.READINGS - 1]]
-        assert last is not None
-        return last
-
-
 class FlatReader:
     """A flat file of the benchmark; keeps the text of the last chunks, for rejects."""
 
@@ -153,7 +125,7 @@ class FlatReader:
         self.path = path
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
-        self._lines = _Again(self._read_lines)
+        self._lines = Rereader(self._read_lines)
 
     def _open(self) -> BinaryIO:
         compression = _COMPRESSIONS.get(self.path.suffix)
@@ -267,7 +239,7 @@ class ParquetReader:
             raise InputError(f"{path} has no column {missing[0]!r}")
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
-        self._batches = _Again(self._read_batches)
+        self._batches = Rereader(self._read_batches)
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         skipped = self._groups_before(begin_s)

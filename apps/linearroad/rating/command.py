@@ -6,7 +6,7 @@ import json as json_module
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from xstream.errors import InputError
 
 if TYPE_CHECKING:
     from linearroad.rating.job import Rating
-    from linearroad.run.memory import Account
+    from linearroad.rating.memory import Account
 
 __all__ = ["rate_command"]
 
@@ -28,56 +28,39 @@ GIB = 2**30
 MOST = 10**9  # expressways, more than any memory has room for
 
 
+def _option(help: str, *names: str, between: tuple[float, float] | None = None) -> Any:
+    return typer.Option(*names, help=help, callback=None if between is None else within(*between))
+
+
+_BASE = "Directory created by `generate --expressways 10 --history`."
+Base = Annotated[Path, _option(_BASE)]
+Out = Annotated[Path, _option("Output directory for the rating and its runs.")]
+First = Annotated[int | None, _option("The first L to try.", "--from", between=(1, MOST))]
+_LAST = "The largest L to try; default: as many as memory allows."
+Last = Annotated[int | None, _option(_LAST, "--to", between=(1, MOST))]
+Speed = Annotated[float, _option("How many times faster than real time.", between=(0.01, 1e9))]
+_THREADS = "Number of threads, at most one per core."
+Threads = Annotated[int, _option(_THREADS, "--threads", "--workers", between=(1, 1024))]
+_QUICK = "Use short probe runs only: takes about 15 minutes."
+Quick = Annotated[bool, _option(_QUICK, "--quick")]
+_EXPLAIN = "Only estimate the memory for this many expressways."
+Explain = Annotated[int | None, _option(_EXPLAIN, between=(1, MOST))]
+_VALIDATED = "Validated answers of the base; default: OUT/originals, created if missing."
+Validated = Annotated[Path | None, _option(_VALIDATED)]
+Json = Annotated[bool, _option("Print rating.json to standard output.", "--json")]
+
+
 def rate_command(
-    base: Annotated[
-        Path, typer.Option(help="Directory created by `generate --expressways 10 --history`.")
-    ],
-    out: Annotated[Path, typer.Option(help="Output directory for the rating and its runs.")] = Path(
-        "rating"
-    ),
-    first: Annotated[
-        int | None,
-        typer.Option("--from", help="The first L to try.", callback=within(1, MOST)),
-    ] = None,
-    last: Annotated[
-        int | None,
-        typer.Option(
-            "--to",
-            help="The largest L to try; default: as many as memory allows.",
-            callback=within(1, MOST),
-        ),
-    ] = None,
-    speed: Annotated[
-        float,
-        typer.Option(help="How many times faster than real time.", callback=within(0.01, 1e9)),
-    ] = 10.0,
-    threads: Annotated[
-        int,
-        typer.Option(
-            "--threads",
-            "--workers",
-            help="Number of threads, at most one per core.",
-            callback=within(1, 1024),
-        ),
-    ] = 2,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use short probe runs only: takes about 15 minutes.")
-    ] = False,
-    explain: Annotated[
-        int | None,
-        typer.Option(
-            help="Only estimate the memory for this many expressways.", callback=within(1, MOST)
-        ),
-    ] = None,
-    validated: Annotated[
-        Path | None,
-        typer.Option(
-            help="Validated answers of the base; default: OUT/originals, created if missing."
-        ),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print rating.json to standard output.")
-    ] = False,
+    base: Base,
+    out: Out = Path("rating"),
+    first: First = None,
+    last: Last = None,
+    speed: Speed = 10.0,
+    threads: Threads = 2,
+    quick: Quick = False,
+    explain: Explain = None,
+    validated: Validated = None,
+    json: Json = False,
 ) -> None:
     """Find the largest L that this machine answers, rightly and in time; exit 1 if none."""
     from linearroad.rating.job import RatingOptions, rate
@@ -142,7 +125,7 @@ def _show(rating: Rating, page: Path) -> None:
 
 def _show_account(account: Account, most: int, as_json: bool) -> None:
     """What so many expressways take of memory, line by line."""
-    from linearroad.run.memory import available_bytes
+    from xstream.console.memory import available_bytes
 
     free = available_bytes()
     if as_json:

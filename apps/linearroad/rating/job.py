@@ -11,6 +11,7 @@ from linearroad.files import remove_temporaries
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, read_manifest, write_json
 from linearroad.output.summary import machine
+from linearroad.rating.memory import Account, account_of
 from linearroad.rating.originals import (
     Originals,
     check_written,
@@ -20,7 +21,8 @@ from linearroad.rating.originals import (
 )
 from linearroad.rating.search import Range, largest
 from linearroad.rating.steps import Say, Setting, Step, run_step
-from linearroad.run.memory import Account, account_of, available_bytes, too_much
+from linearroad.run.memory import too_much
+from xstream.console.memory import available_bytes
 from xstream.console.timeline import Row
 from xstream.errors import InputError
 

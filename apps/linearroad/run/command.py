@@ -42,59 +42,59 @@ class RunCommand(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
 
+def _option(help: str, *names: str) -> Any:
+    return typer.Option(*names, help=help)
+
+
+_INPUT = "A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
+Input = Annotated[Path, _option(_INPUT)]
+Out = Annotated[Path, _option("Output directory for the answers.")]
+Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
+SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
+HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
+Rules = Annotated[str, _option("Rule set: paper, brandeis or walmart.")]
+Speed = Annotated[str, _option("max, or how many times faster than real time.")]
+Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
+_THREADS = "Number of threads, at most one per core."
+Threads = Annotated[int, _option(_THREADS, "--threads", "--workers")]
+_EXPRESSWAYS = "Copy the expressways of the input until there are this many."
+Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
+Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
+_KEEP_STATE = "Directory in which to save the state at the end of --minutes."
+KeepState = Annotated[Path | None, _option(_KEEP_STATE)]
+FromState = Annotated[Path | None, _option("Directory of a saved state to continue from.")]
+_STOP_WHEN_LATE = "Stop when an answer is later than its limit."
+StopWhenLate = Annotated[bool, _option(_STOP_WHEN_LATE, "--stop-when-late")]
+_ALLOW_EMPTY = "Accept an input without a single usable row."
+AllowEmpty = Annotated[bool, _option(_ALLOW_EMPTY, "--allow-empty")]
+Format = Annotated[str, _option("Format of the answers: csv or parquet.")]
+Scheduler = Annotated[str, _option("Scheduler: fifo, fifo-slice, rtc or df.")]
+Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
+Plan = Annotated[bool, _option("Print the query in Graphviz format and exit.", "--plan")]
+Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
+
+
 def run_command(
-    input: Annotated[
-        Path,
-        typer.Option(
-            help="A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Output directory for the answers.")],
-    tolls: Annotated[Path | None, typer.Option(help="TollHistory file, flat or Parquet.")] = None,
-    segment_history: Annotated[
-        Path | None, typer.Option(help="SegmentHistory file, flat or Parquet.")
-    ] = None,
-    history: Annotated[Path | None, typer.Option(help="Generated directory with history.")] = None,
-    rules: Annotated[str, typer.Option(help="Rule set: paper, brandeis or walmart.")] = "paper",
-    speed: Annotated[
-        str, typer.Option(help="max, or how many times faster than real time.")
-    ] = "max",
-    minutes: Annotated[
-        int | None, typer.Option(help="Stop after this many minutes of the stream.")
-    ] = None,
-    threads: Annotated[
-        int,
-        typer.Option("--threads", "--workers", help="Number of threads, at most one per core."),
-    ] = 1,
-    expressways: Annotated[
-        int | None,
-        typer.Option(help="Copy the expressways of the input until there are this many."),
-    ] = None,
-    answers: Annotated[
-        str, typer.Option(help="write, or digest: only count and digest the answers.")
-    ] = "write",
-    keep_state: Annotated[
-        Path | None,
-        typer.Option(help="Directory in which to save the state at the end of --minutes."),
-    ] = None,
-    from_state: Annotated[
-        Path | None, typer.Option(help="Directory of a saved state to continue from.")
-    ] = None,
-    stop_when_late: Annotated[
-        bool, typer.Option("--stop-when-late", help="Stop when an answer is later than its limit.")
-    ] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Accept an input without a single usable row.")
-    ] = False,
-    format: Annotated[str, typer.Option(help="Format of the answers: csv or parquet.")] = "csv",
-    scheduler: Annotated[str, typer.Option(help="Scheduler: fifo, fifo-slice, rtc or df.")] = "df",
-    memory: Annotated[
-        str, typer.Option(help="Memory manager, for example refcount-lazy.")
-    ] = "refcount-lazy",
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Print the query in Graphviz format and exit.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    input: Input,
+    out: Out,
+    tolls: Tolls = None,
+    segment_history: SegmentHistory = None,
+    history: HistoryFrom = None,
+    rules: Rules = "paper",
+    speed: Speed = "max",
+    minutes: Minutes = None,
+    threads: Threads = 1,
+    expressways: Expressways = None,
+    answers: Answers = "write",
+    keep_state: KeepState = None,
+    from_state: FromState = None,
+    stop_when_late: StopWhenLate = False,
+    allow_empty: AllowEmpty = False,
+    format: Format = "csv",
+    scheduler: Scheduler = "df",
+    memory: Memory = "refcount-lazy",
+    plan: Plan = False,
+    json: Json = False,
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
     from linearroad.input import length_s

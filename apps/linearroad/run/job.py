@@ -19,11 +19,11 @@ from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
 from linearroad.output.writers import FORMATS, RESULTS, RejectWriter
+from linearroad.rating.memory import check_memory
 from linearroad.rules import rules_named
 from linearroad.run.copies import copies_of
 from linearroad.run.engine import DigestOutput, Engine, connect_writer
 from linearroad.run.feed import RAW, Feed
-from linearroad.run.memory import check_memory
 from linearroad.run.stages import stage_nanoseconds
 from linearroad.run.state import keep_state, read_state
 from linearroad.schema import KINDS

@@ -8,14 +8,10 @@ checked against it, and against what the kernels rely on (`invariants`).
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.files import remove_temporaries, whole
@@ -36,6 +32,7 @@ from linearroad.run.copies import Copy
 from linearroad.run.engine import Engine
 from linearroad.run.invariants import Limits, check_state
 from xstream.errors import InputError
+from xstream.io.saved_arrays import Arrays, read_arrays, write_arrays
 
 __all__ = ["KeptState", "keep_state", "read_state"]
 
@@ -46,7 +43,6 @@ MOST_MINUTES = 2**31 // 60
 #: Kernels of each expressway that keep something; accounts are kept for all of them together.
 BY_EXPRESSWAY = ("vehicles", "accidents", "segment statistics", "tolls")
 
-Arrays = dict[str, NDArray[Any]]
 _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
     "vehicles": shifted_vehicles,
     "accidents": shifted_accidents,
@@ -83,24 +79,9 @@ def _path(directory: Path, name: str) -> Path:
 
 def _write(directory: Path, name: str, arrays: Arrays) -> Entry:
     path = _path(directory, name)
-    with whole(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    with whole(path) as temporary:
+        write_arrays(temporary, arrays)
     return file_entry(directory, path)
-
-
-def _read(path: Path) -> Arrays:
-    """The arrays of a file, which is not compressed: it takes no more memory than its length."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
-                raise InputError(f"{path} is compressed, and a saved state never is")
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-        raise InputError(f"{path} cannot be read: it contains something other than arrays")
-    return arrays
 
 
 def _traffic(source: Path) -> dict[str, Any]:
@@ -183,7 +164,7 @@ def _originals(directory: Path, meta: Entry, limits: Limits) -> dict[str, Arrays
     for name in _names(limits.expressways):
         path = _path(directory, name)
         check_file(path, entries.get(path.name), str(directory / META))
-        found[name] = _read(path)
+        found[name] = read_arrays(path)
         wrong = check_state(name.rpartition(" ")[0], found[name], limits)
         if wrong is not None:
             raise InputError(f"{path} is not a valid saved state: {wrong}")

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import xstream as xs
@@ -17,6 +13,7 @@ from linearroad.history.store import open_stores
 from linearroad.operators.requests import SUMS, TOLL_DAYS
 from linearroad.tables.history import History
 from xstream.errors import InputError
+from xstream.io.integer_columns import check_ranges, integer_columns
 from xstream.io.page_checksums import has_page_checksums
 
 __all__ = ["load_history"]
@@ -48,43 +45,10 @@ def load_history(
     )
 
 
-def _columns(path: Path, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
-    try:
-        if path.suffix == ".parquet":
-            table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-            table = table.rename_columns([name.lower() for name in table.column_names])
-        else:
-            options = pacsv.ReadOptions(column_names=list(names))
-            types = pacsv.ConvertOptions(column_types={name: pa.int64() for name in names})
-            table = pacsv.read_csv(path, read_options=options, convert_options=types)
-        missing = [name for name in names if name not in table.column_names]
-        if missing:
-            raise InputError(f"{path} has no column {missing[0]!r}")
-        return [_integers(path, name, table.column(name)) for name in names]
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _integers(path: Path, name: str, column: Any) -> NDArray[np.int64]:
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise InputError(f"{path}: column {name!r} contains values that are not integers")
-    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
-    return values
-
-
-def _check_ranges(path: Path, *ranges: tuple[str, NDArray[np.int64], int, int]) -> None:
-    for name, values, low, high in ranges:
-        outside = (values < low) | (values > high)
-        if outside.any():
-            raise InputError(
-                f"{path}: {name} must be from {low:,} to {high:,}, not {values[outside.argmax()]:,}"
-            )
-
-
 def _tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """By expressway: the VIDs, ascending, and their tolls by day."""
-    vid, day, xway, spent = _columns(path, TOLL_COLUMNS)
-    _check_ranges(
+    vid, day, xway, spent = integer_columns(path, TOLL_COLUMNS)
+    check_ranges(
         path, ("VID", vid, -MOST, MOST), ("Day", day, 1, TOLL_DAYS), ("XWay", xway, -MOST, MOST),
         ("Tolls", spent, -MOST, MOST),
     )  # fmt: skip
@@ -109,8 +73,8 @@ def _add_sums(sums, day, minute, direction, seg, lav, cnt):  # type: ignore[no-u
 
 def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
     """By expressway: sums of Lav and Cnt and the number of days, by day of the week and minute."""
-    day, minute, xway, direction, seg, lav, cnt, _ = _columns(path, SEGMENT_COLUMNS)
-    _check_ranges(
+    day, minute, xway, direction, seg, lav, cnt, _ = integer_columns(path, SEGMENT_COLUMNS)
+    check_ranges(
         path, ("Day", day, 1, 70), ("Min", minute, 1, 1440), ("XWay", xway, -MOST, MOST),
         ("Dir", direction, 0, 1), ("Seg", seg, 0, 99), ("Lav", lav, -MOST, MOST),
         ("Cnt", cnt, -MOST, MOST),

@@ -13,8 +13,8 @@ from linearroad.generation.layout import Layout
 from linearroad.network import Network
 from linearroad.output.digests import differences, read_digests
 from linearroad.output.sink import TYPES
+from linearroad.rating import memory
 from linearroad.rating.originals import check_written, digest_of_written
-from linearroad.run import memory
 from linearroad.run.copies import Copy
 from linearroad.run.job import RunOptions, RunResult, run
 from linearroad.schema import column
