@@ -21,7 +21,6 @@ int32_t xs_python_finish(int64_t token) { return (int32_t)token; }
 static void *run_part(void *part)
 {
     xs_plan *plan = part;
-    xs_manager_count_apart(plan->manager, plan->part);
     while (xs_plan_run(plan, 1000000) != XS_END)
         ;
     return NULL;
@@ -60,11 +59,9 @@ static int64_t *starts(xs_manager *manager, xs_seg *recording, int32_t parts, in
     xs_plan_prepare(plan, XS_DF, 64, 0);
     int32_t found = xs_plan_cut(plan, parts);
     pthread_t thread[MOST_PARTS];
-    xs_manager_hold_apart(manager);
     for (int32_t p = 0; p < found; p++)
         pthread_create(&thread[p], NULL, run_part, xs_plan_part(plan, p));
     for (int32_t p = 0; p < found; p++) pthread_join(thread[p], NULL);
-    xs_manager_release_apart(manager);
     *count = found == parts ? xs_collected(sink) : -1;
     int64_t *start = malloc((size_t)(*count + 1) * sizeof *start);
     for (int64_t i = 0; i < *count; i++) start[i] = xs_seg_start(xs_collected_tuple(sink, i)->seg);

@@ -196,7 +196,7 @@ static xs_seg *adopted(const xs_kernel *kernel, const xs_output *output, int64_t
     atomic_fetch_add_explicit(&owner->refs, 1, memory_order_relaxed);
     xs_seg *seg = xs_seg_foreign(manager, start, width, output->itemsize, data, bytes, numba_release,
                                  owner);
-    if (seg) count_add(&tally_of(manager)->allocations, 1);
+    if (seg) TALLY_ADD(manager, allocations, 1);
     return seg;
 }
 

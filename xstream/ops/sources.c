@@ -9,6 +9,7 @@ typedef struct {
     int64_t at;                  /* position in the recording */
     int64_t index;               /* index of the next sample of the stream */
     bool partial;
+    xs_seg *spare; /* the window before, where nobody has kept it: the next one, but for its range */
     double offered_hz; /* 0: all there from the start */
     int64_t first_index, began_ns;
 } xs_array_source;
@@ -22,8 +23,31 @@ static xs_seg *part(xs_array_source *source, int64_t at, int64_t width, int64_t 
         if (copy) copy->start = index; /* nobody else has seen it */
         return copy;
     }
-    return seg_of_block(recording->manager, index, width, recording->itemsize,
-                        block_ref(recording->block), recording->offset + at * recording->itemsize);
+    int64_t offset = recording->offset + at * recording->itemsize;
+    xs_seg *seg = source->spare;
+    if (!seg)
+        return seg_of_block(recording->manager, index, width, recording->itemsize,
+                            block_ref(recording->block), offset);
+    source->spare = NULL;
+    seg->start = index;
+    seg->width = width;
+    seg->offset = offset;
+    return seg;
+}
+
+/* Drops what is left of a tuple, or keeps its segment for the next window. */
+static void window_drop(xs_array_source *source, xs_seg *window)
+{
+    bool reusable = window->block == source->recording->block && count_is_one(&window->refs);
+    if (likely(reusable && !source->spare)) source->spare = window;
+    else xs_seg_drop(window);
+}
+
+static int32_t array_end(xs_array_source *source)
+{
+    if (source->spare) xs_seg_drop(source->spare);
+    source->spare = NULL;
+    return XS_END;
 }
 
 /* The next samples, at most up to the end of the recording; moves on. */
@@ -76,22 +100,23 @@ static int32_t array_produce(xs_op *op)
         window = joined;
         width = window->width;
     }
-    if (!window) return XS_END;
+    if (!window) return array_end(source);
     source->index += width;
     if (width < source->window && !source->partial) {
         xs_seg_drop(window);
-        return XS_END;
+        return array_end(source);
     }
     xs_slot tuple = {.seg = window};
     op->samples += width;
     int32_t status = emit_giving(op, 0, &tuple, &tuple);
-    tuple_drop(&tuple, 1);
+    if (likely(tuple.seg)) window_drop(source, tuple.seg);
     return status;
 }
 
 static void recording_destroy(xs_op *op)
 {
     xs_array_source *source = (xs_array_source *)op;
+    if (source->spare) xs_seg_drop(source->spare);
     xs_seg_drop(source->recording);
 }
 

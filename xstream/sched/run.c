@@ -239,7 +239,9 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
 
 int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
 {
+    xs_own_tally before = tally_take(plan->manager);
     int32_t status = run(plan, budget_ns);
+    tally_return(before);
     return status == XS_FAILED ? failed(plan) : status;
 }
 

@@ -65,14 +65,12 @@ class PartThreads:
             )
             for part in range(parts)
         ]
-        lib.xs_manager_hold_apart(plan.manager._handle)
         for thread in self._threads:
             thread.start()
 
     def _run_part(self, part: int) -> None:
         handle: Any = lib.xs_plan_part(self.plan.handle, part)
         status = int(lib.XS_OK)
-        lib.xs_manager_count_apart(self.plan.manager._handle, part)
         while status in (lib.XS_OK, lib.XS_WAIT) and not self._given_up:
             status = int(lib.xs_plan_run(handle, LOOK_UP_NS))
         if status == lib.XS_FAILED:
@@ -102,8 +100,6 @@ class PartThreads:
             self.give_up()
         for thread in self._threads:
             thread.join(LEAVE_S if self._given_up else None)
-        if not any(thread.is_alive() for thread in self._threads):
-            lib.xs_manager_release_apart(self.plan.manager._handle)
         if lib.XS_FAILED in self.statuses:
             return int(lib.XS_FAILED)
         return int(lib.XS_OK if self._given_up else lib.XS_END)

@@ -1,5 +1,4 @@
 /* The blocks of managers. */
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -27,85 +26,6 @@ static void prefer_huge_pages(char *data, int64_t bytes)
 #endif
 }
 
-/* -- memory that was freed lately ---------------------------------------------------------- */
-
-/* A stream needs blocks of the same size again and again. The C library takes its time over those that
- * are larger than it caches, and gives the largest back to the system, whose pages then fault anew: so
- * each thread keeps a few. Sanitized builds keep none, or a use after free would go unnoticed. */
-enum {
-    SPARES = 8,
-    SPARE_MIN = 1 << 10,  /* bytes; malloc caches smaller ones itself */
-    SPARE_MAX = 16 << 20, /* of one, and of all that a thread keeps */
-};
-
-typedef struct {
-    xs_block *block[SPARES]; /* the one freed last is the last */
-    int64_t count, bytes;
-    bool freed_at_exit; /* of the thread */
-} xs_spares;
-
-static _Thread_local xs_spares spares;
-static pthread_key_t spares_key; /* frees them when their thread ends */
-static pthread_once_t spares_once = PTHREAD_ONCE_INIT;
-
-static void spares_free(void *of_thread)
-{
-    xs_spares *kept = of_thread;
-    while (kept->count) free(kept->block[--kept->count]);
-    kept->bytes = 0;
-    kept->freed_at_exit = false; /* what other destructors free may be kept again */
-}
-
-static void spares_begin(void) { pthread_key_create(&spares_key, spares_free); }
-
-static void spare_remove(xs_spares *kept, int64_t i)
-{
-    kept->bytes -= kept->block[i]->capacity;
-    kept->count--;
-    memmove(kept->block + i, kept->block + i + 1, (size_t)(kept->count - i) * sizeof *kept->block);
-}
-
-static xs_block *spare_take(int64_t capacity)
-{
-    xs_spares *kept = &spares;
-    for (int64_t i = kept->count - 1; i >= 0; i--)
-        if (kept->block[i]->capacity == capacity) {
-            xs_block *block = kept->block[i];
-            spare_remove(kept, i);
-            return block;
-        }
-    return NULL;
-}
-
-/* Keeps a block without users, or frees it; one that has been kept for long may have to go instead. */
-static void spare_keep(xs_block *block)
-{
-    xs_spares *kept = &spares;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    bool fits = false;
-#else
-    bool fits = block->capacity >= SPARE_MIN && block->capacity <= SPARE_MAX;
-#endif
-    if (!fits) {
-        free(block);
-        return;
-    }
-    if (!kept->freed_at_exit) {
-        pthread_once(&spares_once, spares_begin);
-        pthread_setspecific(spares_key, kept);
-        kept->freed_at_exit = true;
-    }
-    while (kept->count == SPARES || (kept->count && kept->bytes + block->capacity > SPARE_MAX)) {
-        xs_block *oldest = kept->block[0];
-        spare_remove(kept, 0);
-        free(oldest);
-    }
-    kept->block[kept->count++] = block;
-    kept->bytes += block->capacity;
-}
-
-/* -- blocks -------------------------------------------------------------------------------- */
-
 /* A loop that reads at one address and writes at another is slowed down by half where the low twelve
  * bits of the second are just behind the first's: the processor takes the coming load for one of what was
  * just stored. Larger blocks therefore have some room to place their data away from what it is made of. */
@@ -123,7 +43,7 @@ static char *placed(xs_block *block, int64_t capacity, const void *beside)
 /* A header with room for the data behind it, or with data of its own; NULL without memory. */
 static xs_block *block_memory(bool apart, int64_t capacity, const void *beside, char **data)
 {
-    xs_block *block = apart ? NULL : spare_take(capacity);
+    xs_block *block = apart ? NULL : spare_block_take(capacity);
     if (block) {
         *data = placed(block, capacity, beside);
         return block;
@@ -152,8 +72,8 @@ xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity, const 
     *block = (xs_block){
         .refs = 1, .manager = manager, .data = data, .capacity = capacity, .used = bytes};
     manager_hold(manager);
-    count_add(&tally_of(manager)->live_blocks, 1);
-    count_add(&tally_of(manager)->allocations, 1);
+    TALLY_ADD(manager, live_blocks, 1);
+    TALLY_ADD(manager, allocations, 1);
     return block;
 }
 
@@ -171,7 +91,7 @@ xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
     *block = (xs_block){.manager = manager, .data = (char *)data, .capacity = booked, .used = -1,
                         .refs = 1, .release = release, .owner = owner};
     manager_hold(manager);
-    count_add(&tally_of(manager)->live_blocks, 1);
+    TALLY_ADD(manager, live_blocks, 1);
     return block;
 }
 
@@ -187,8 +107,8 @@ bool block_grow(xs_block *block, int64_t capacity)
         return false;
     }
     note_peak(manager);
-    count_add(&tally_of(manager)->reallocations, 1);
-    if ((uintptr_t)data != before) count_add(&tally_of(manager)->moved_reallocations, 1);
+    TALLY_ADD(manager, reallocations, 1);
+    if ((uintptr_t)data != before) TALLY_ADD(manager, moved_reallocations, 1);
     prefer_huge_pages(data, capacity);
     block->data = data;
     block->capacity = capacity;
@@ -200,11 +120,11 @@ void block_drop(xs_block *block)
     if (!count_release(&block->refs)) return;
     xs_manager *manager = block->manager;
     unbook_bytes(manager, block->capacity);
-    count_add(&tally_of(manager)->live_blocks, -1);
+    TALLY_ADD(manager, live_blocks, -1);
     if (block->release) block->release(block->owner);
     else if (data_apart(manager)) free(block->data);
     if (block->release || data_apart(manager)) free(block);
-    else spare_keep(block);
+    else spare_block_keep(block);
     manager_unhold(manager);
 }
 

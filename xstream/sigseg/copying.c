@@ -67,7 +67,7 @@ static xs_seg *append_by_realloc(xs_seg *a, xs_seg *b)
                 outcome = extend_block(block, end, source, added) ? EXTENDED : NO_MEMORY;
             atomic_store_explicit(&block->pins, 0, memory_order_release);
         } else {
-            count_add(&tally_of(a->manager)->pinned_copies, 1);
+            TALLY_ADD(a->manager, pinned_copies, 1);
         }
         block_unpin(b->block);
     }

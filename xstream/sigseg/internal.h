@@ -1,6 +1,7 @@
 /* The private definitions of this room. */
 #ifndef XS_SIGSEG_INTERNAL_H
 #define XS_SIGSEG_INTERNAL_H
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,17 @@ static inline bool count_swap(xs_count *count, int64_t *before, int64_t after)
                                                  memory_order_relaxed);
 }
 #endif
+
+/* Of a count that only the calling thread writes to: readers see it whole, and no bus is locked. */
+static inline void count_add_own(xs_count *count, int64_t n)
+{
+#ifdef XS_PLAIN_COUNTS
+    *count += n;
+#else
+    int64_t old = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, old + n, memory_order_relaxed);
+#endif
+}
 
 /* Of something that nobody else knows yet. */
 static inline void count_start(xs_count *count)
@@ -77,7 +89,8 @@ typedef struct xs_kind_table {
     xs_seg *(*subseg)(xs_seg *seg, int64_t start, int64_t width);
 } xs_kind_table;
 
-/* What was done, as counted by one thread, or by all that have no tally of their own. */
+/* What was done, as counted by one thread, or by all that have no tally of their own. Only the shared
+ * tally needs atomic additions, which take longer than most of what is counted. */
 typedef struct {
     _Alignas(64) xs_count refs; /* of the manager; see tally.c */
     xs_count live_blocks, unbooked; /* bytes that the manager's live_bytes do not have yet */
@@ -96,30 +109,43 @@ struct xs_manager {
     bool profiled;
     int64_t began_ns, began_ticks, empty_ticks; /* start of profiling; cost of an empty measurement */
     xs_count live_bytes, peak_bytes;
-    xs_count held; /* number of runs whose threads have tallies of their own */
+    pthread_mutex_t folding; /* guards `taken`, and that a reader finds every count in one place */
+    uint32_t taken;          /* tallies that belong to a thread, by bit */
     xs_tally tally[TALLIES]; /* the first one is shared; its refs count the handle, plans, segments
                               * and blocks */
 };
 
-/* The tally that belongs to this thread alone. */
-typedef struct {
-    xs_manager *manager;
-    int32_t number;
+/* The tally that belongs to this thread alone, while it runs a plan. */
+typedef struct xs_own_tally {
+    xs_manager *manager; /* NULL: none */
+    xs_tally *tally;
 } xs_own_tally;
 extern _Thread_local xs_own_tally own_tally __attribute__((tls_model("initial-exec")));
 
 static inline xs_tally *tally_of(xs_manager *manager)
 {
-    return &manager->tally[manager == own_tally.manager ? own_tally.number : 0];
+    return manager == own_tally.manager ? own_tally.tally : &manager->tally[0];
 }
 
+/* Adds to a counter of the tally that the calling thread counts in. */
+#define TALLY_ADD(of, counter, n)                                                        \
+    do {                                                                                 \
+        if ((of) == own_tally.manager) count_add_own(&own_tally.tally->counter, n);      \
+        else count_add(&(of)->tally[0].counter, n);                                      \
+    } while (0)
+
 /* A count on the manager, for a segment or a block. */
-static inline void manager_hold(xs_manager *manager) { count_add(&tally_of(manager)->refs, 1); }
+static inline void manager_hold(xs_manager *manager) { TALLY_ADD(manager, refs, 1); }
 static inline void manager_unhold(xs_manager *manager)
 {
-    if (manager == own_tally.manager) count_add(&manager->tally[own_tally.number].refs, -1);
+    if (manager == own_tally.manager) count_add_own(&own_tally.tally->refs, -1);
     else xs_manager_drop(manager);
 }
+
+/* Between the two the calling thread has a tally of its own, if one is free; a thread that runs another
+ * plan meanwhile gets back the one that it had. */
+xs_own_tally tally_take(xs_manager *manager);
+void tally_return(xs_own_tally before);
 
 /* tally.c */
 bool book_bytes(xs_manager *manager, int64_t bytes); /* false: this would exceed the limit */
@@ -193,6 +219,12 @@ static inline bool indices_fit(int64_t start, int64_t width)
 
 static inline int64_t seg_stop(const xs_seg *seg) { return seg->start + seg->width; }
 static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->itemsize; }
+
+/* spares.c: memory that this thread freed lately */
+xs_seg *spare_seg_take(void); /* or new memory; NULL without any */
+void spare_seg_keep(xs_seg *seg);
+xs_block *spare_block_take(int64_t capacity); /* NULL: there is none */
+void spare_block_keep(xs_block *block); /* without users, with its data behind it */
 
 /* block.c */
 /* `beside`: what its data is made from, or NULL; see placed(). */

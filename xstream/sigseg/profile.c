@@ -30,8 +30,8 @@ void profile_leave(xs_manager *manager, int64_t entered)
 {
     depth--;
     if (entered == -1) return;
-    count_add(&tally_of(manager)->timed_ticks, ticks() - entered);
-    count_add(&tally_of(manager)->timed_calls, 1);
+    TALLY_ADD(manager, timed_ticks, ticks() - entered);
+    TALLY_ADD(manager, timed_calls, 1);
 }
 
 void xs_manager_profile(xs_manager *manager)

@@ -6,7 +6,7 @@
 xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t itemsize,
                      xs_block *block, int64_t offset)
 {
-    xs_seg *seg = malloc(sizeof *seg);
+    xs_seg *seg = spare_seg_take();
     if (!seg) {
         if (block) block_drop(block);
         return NULL;
@@ -82,7 +82,7 @@ void xs_seg_drop(xs_seg *seg)
     if (seg->spine) spine_drop(seg->spine);
     xs_block *flat = atomic_load_explicit(&seg->flat, memory_order_acquire);
     if (flat) block_drop(flat);
-    free(seg);
+    spare_seg_keep(seg);
     profile_end(manager, begun);
     manager_unhold(manager);
 }
@@ -90,7 +90,7 @@ void xs_seg_drop(xs_seg *seg)
 xs_seg *xs_seg_share(xs_seg *seg)
 {
     xs_manager *manager = seg->manager;
-    count_add(&tally_of(manager)->shares, 1);
+    TALLY_ADD(manager, shares, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *shared = manager->table->share(seg);
     profile_end(manager, begun);
@@ -102,7 +102,7 @@ xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
     xs_manager *manager = a->manager;
     /* A list of shared ranges can be larger than any memory. */
     if (seg_bytes(a) > MOST_BYTES - seg_bytes(b)) return NULL;
-    count_add(&tally_of(manager)->appends, 1);
+    TALLY_ADD(manager, appends, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *joined = manager->table->append(a, b);
     profile_end(manager, begun);
@@ -112,7 +112,7 @@ xs_seg *xs_seg_append(xs_seg *a, xs_seg *b)
 xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width)
 {
     xs_manager *manager = seg->manager;
-    count_add(&tally_of(manager)->subsegs, 1);
+    TALLY_ADD(manager, subsegs, 1);
     int64_t begun = profile_begin(manager);
     xs_seg *cut = manager->table->subseg(seg, start, width);
     profile_end(manager, begun);
@@ -124,7 +124,7 @@ xs_seg *xs_seg_trim(xs_seg *seg, int64_t start)
     if (start <= seg->start) return seg;
     bool whole = start >= seg_stop(seg);
     if (!whole && seg->spine && spine_trim(seg, start)) {
-        count_add(&tally_of(seg->manager)->subsegs, 1);
+        TALLY_ADD(seg->manager, subsegs, 1);
         return seg;
     }
     xs_seg *rest = xs_seg_subseg(seg, start, whole ? 0 : seg_stop(seg) - start);
@@ -161,7 +161,7 @@ xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity)
 
 xs_seg *xs_seg_edit(xs_seg *seg)
 {
-    count_add(&tally_of(seg->manager)->edits, 1);
+    TALLY_ADD(seg->manager, edits, 1);
     xs_seg *copy = xs_seg_new(seg->manager, seg->start, seg->width, seg->itemsize);
     if (copy && copy->block) {
         xs_seg_read(seg, seg->start, seg->width, copy->block->data);
@@ -209,7 +209,7 @@ static xs_block *materialised(xs_seg *seg)
     if (mine) xs_seg_read(seg, seg->start, seg->width, mine->data);
     profile_end(seg->manager, begun);
     if (!mine) return NULL;
-    count_add(&tally_of(seg->manager)->materialisations, 1);
+    TALLY_ADD(seg->manager, materialisations, 1);
     copied(seg->manager, XS_MATERIALISE, seg_bytes(seg));
     if (atomic_compare_exchange_strong_explicit(&seg->flat, &flat, mine, memory_order_acq_rel,
                                                 memory_order_acquire))

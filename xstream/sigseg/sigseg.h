@@ -30,12 +30,6 @@ typedef struct {
 xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes);
 void xs_manager_drop(xs_manager *manager); /* it is freed after its last segment */
 void xs_manager_counters(xs_manager *manager, xs_counters *out);
-/* Threads that work on segments of one manager have separate counters, because counters that all of
- * them write to are slower than most of what they count. Between hold_apart and release_apart, each
- * thread calls count_apart once, with its number, and ends before release_apart. */
-void xs_manager_hold_apart(xs_manager *manager);
-void xs_manager_release_apart(xs_manager *manager);
-void xs_manager_count_apart(xs_manager *manager, int32_t number);
 /* From now on every call of the manager is timed: creating, passing, joining, cutting, freeing and
  * materialising. A call takes about ten nanoseconds longer. */
 void xs_manager_profile(xs_manager *manager);

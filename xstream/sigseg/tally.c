@@ -1,7 +1,7 @@
 /* Managers and their counters.
  *
- * A manager is freed when its `refs` in the first tally reach zero. The refs of threads with tallies of
- * their own are added there after they have ended; until then HELD keeps it above zero. */
+ * A manager is freed when its `refs` in the first tally reach zero. The refs in a tally that belongs to
+ * a thread are added there when it is returned; until then HELD keeps them above zero. */
 #include "internal.h"
 
 enum { SLACK_BYTES = 1 << 16 }; /* that a thread with its own tally uses before they are booked */
@@ -25,54 +25,58 @@ xs_manager *xs_manager_new(xs_kind kind, int64_t limit_bytes)
     manager->table = tables[kind];
     manager->kind = kind;
     manager->limit_bytes = limit_bytes;
+    pthread_mutex_init(&manager->folding, NULL);
     count_add(&manager->tally[0].refs, 1);
     return manager;
 }
 
 void xs_manager_drop(xs_manager *manager)
 {
-    if (count_release(&manager->tally[0].refs)) free(manager);
+    if (!count_release(&manager->tally[0].refs)) return;
+    pthread_mutex_destroy(&manager->folding);
+    free(manager);
 }
 
-/* -- counting apart ------------------------------------------------------------------------ */
+/* -- tallies of threads -------------------------------------------------------------------- */
 
-void xs_manager_hold_apart(xs_manager *manager)
+xs_own_tally tally_take(xs_manager *manager)
 {
-    count_add(&manager->held, 1);
-    count_add(&manager->tally[0].refs, HELD);
+    xs_own_tally before = own_tally;
+    if (before.manager == manager) return before;
+    pthread_mutex_lock(&manager->folding);
+    int number = __builtin_ctz(~(manager->taken | 1)); /* the first one is the shared one */
+    if (number < TALLIES) {
+        manager->taken |= 1u << number;
+        count_add(&manager->tally[0].refs, HELD);
+        own_tally = (xs_own_tally){manager, &manager->tally[number]};
+    } else {
+        own_tally = (xs_own_tally){NULL, NULL};
+    }
+    pthread_mutex_unlock(&manager->folding);
+    return before;
 }
 
-void xs_manager_count_apart(xs_manager *manager, int32_t number)
-{
-    own_tally = (xs_own_tally){manager, 1 + number % (TALLIES - 1)};
-}
-
-/* Moves a count out of a tally that may still be in use. */
+/* Empties a count of this thread's tally. */
 static int64_t taken(xs_count *count)
 {
     int64_t value = count_get(count);
-    count_add(count, -value);
+    count_add_own(count, -value);
     return value;
 }
 
-/* The peak counts memory that exists, not memory that was asked for. */
-void note_peak(xs_manager *manager)
+/* The manager outlives this: whoever runs a plan has a count on it. */
+void tally_return(xs_own_tally before)
 {
-    int64_t live = count_get(&manager->live_bytes), peak = count_get(&manager->peak_bytes);
-    while (live > peak && !count_swap(&manager->peak_bytes, &peak, live))
-        ;
-}
-
-void xs_manager_release_apart(xs_manager *manager)
-{
-    int64_t refs = -HELD;
-    for (int i = 1; i < TALLIES; i++) {
-        refs += taken(&manager->tally[i].refs);
-        count_add(&manager->live_bytes, taken(&manager->tally[i].unbooked));
+    xs_manager *manager = own_tally.manager;
+    if (manager && manager != before.manager) {
+        xs_tally *tally = own_tally.tally;
+        pthread_mutex_lock(&manager->folding);
+        count_add(&manager->live_bytes, taken(&tally->unbooked));
+        count_add(&manager->tally[0].refs, taken(&tally->refs) - HELD);
+        manager->taken &= ~(1u << (tally - manager->tally));
+        pthread_mutex_unlock(&manager->folding);
     }
-    note_peak(manager);
-    count_add(&manager->held, -1);
-    count_add(&manager->tally[0].refs, refs);
+    own_tally = before;
 }
 
 /* -- bytes --------------------------------------------------------------------------------- */
@@ -85,9 +89,20 @@ static bool counts_apart(const xs_manager *manager)
 
 static void book_apart(xs_manager *manager, int64_t bytes)
 {
-    xs_count *unbooked = &tally_of(manager)->unbooked;
-    int64_t sum = count_add(unbooked, bytes) + bytes;
+    xs_count *unbooked = &own_tally.tally->unbooked;
+    count_add_own(unbooked, bytes);
+    int64_t sum = count_get(unbooked);
     if (sum > SLACK_BYTES || sum < -SLACK_BYTES) count_add(&manager->live_bytes, taken(unbooked));
+}
+
+/* The peak counts memory that exists, not memory that was asked for. What other threads have not booked
+ * yet is missing. */
+void note_peak(xs_manager *manager)
+{
+    int64_t live = count_get(&manager->live_bytes), peak = count_get(&manager->peak_bytes);
+    if (manager == own_tally.manager) live += count_get(&own_tally.tally->unbooked);
+    while (live > peak && !count_swap(&manager->peak_bytes, &peak, live))
+        ;
 }
 
 /* A request that is refused is never visible in live_bytes, where it would make other threads' requests
@@ -115,7 +130,8 @@ void unbook_bytes(xs_manager *manager, int64_t bytes)
 
 void xs_manager_counters(xs_manager *manager, xs_counters *out)
 {
-    int64_t refs = -HELD * count_get(&manager->held);
+    pthread_mutex_lock(&manager->folding);
+    int64_t refs = -HELD * __builtin_popcount(manager->taken);
     *out = (xs_counters){.live_bytes = count_get(&manager->live_bytes)};
     for (int i = 0; i < TALLIES; i++) {
         xs_tally *tally = &manager->tally[i];
@@ -134,6 +150,7 @@ void xs_manager_counters(xs_manager *manager, xs_counters *out)
         for (int why = 0; why < XS_REASONS; why++)
             out->bytes_copied[why] += count_get(&tally->bytes_copied[why]);
     }
+    pthread_mutex_unlock(&manager->folding);
     out->live_segments = refs - out->live_blocks - 1;
     int64_t peak = count_get(&manager->peak_bytes);
     out->peak_bytes = peak > out->live_bytes ? peak : out->live_bytes;
@@ -141,5 +158,5 @@ void xs_manager_counters(xs_manager *manager, xs_counters *out)
 
 void copied(xs_manager *manager, xs_reason why, int64_t bytes)
 {
-    count_add(&tally_of(manager)->bytes_copied[why], bytes);
+    TALLY_ADD(manager, bytes_copied[why], bytes);
 }
