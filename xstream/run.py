@@ -185,7 +185,9 @@ class Run:
         ops = []
         for node in self._nodes:
             inputs = tuple(self.query.schema_of(edge) for edge in node.inputs if edge is not None)
-            op = node.operator.create(self._plan, inputs, node.outputs)
+            operator, fused = node.operator, node.id in self._regions.places
+            create = operator.create_member if fused else operator.create
+            op = create(self._plan, inputs, node.outputs)
             self._plan.shape(op, inputs, node.outputs)
             ops.append(op)
         regions = self._regions

@@ -62,6 +62,12 @@ class Operator:
         """Add the operator to a plan of the C core and return its handle."""
         raise NotImplementedError
 
+    def create_member(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        """Add it as a member of a region, whose code stands for its own; tuples never reach it."""
+        return self.create(plan, inputs, outputs)
+
     def stage(self, inputs: Schema) -> Any:
         """What it does as part of a compiled region (a `Stage`); None where it cannot be one."""
         return None

@@ -6,9 +6,11 @@ the kernel, and puts back what comes out.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections import namedtuple
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,12 +44,23 @@ EMITTED_WRONG = "out= declares"
 
 
 @dataclass(frozen=True, slots=True)
+class MachineCode:
+    """The adapter of a kernel, compiled or loaded from the cache."""
+
+    address: int
+    from_cache: bool
+    keep_alive: Any
+
+
+@dataclass(frozen=True, eq=False)
 class CompiledKernel:
-    """A function pointer with the layout of its frame."""
+    """A kernel whose types are known, with the layout of its frame.
+
+    Its machine code is made when an operator runs it. Inside a region there is no need for it.
+    """
 
     kernel: Kernel
     mode: str
-    address: int
     words: int
     arguments_at: int
     states_at: int
@@ -57,8 +70,23 @@ class CompiledKernel:
     used: int  # fields that the kernel reads, by bit
     in_place: int  # the field whose samples the output may overwrite; -1: none
     by_sample: bool  # an expression over samples, run as a loop over them
-    from_cache: bool
-    keep_alive: Any
+    jitted: Any  # the kernel's function for numba
+    compile: Callable[[], MachineCode] = dataclasses.field(repr=False)
+
+    @cached_property
+    def machine(self) -> MachineCode:
+        """The machine code; a KernelError if numba cannot generate it."""
+        return self.compile()
+
+    @property
+    def address(self) -> int:
+        """Where the machine code is."""
+        return self.machine.address
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether the machine code was found on disk."""
+        return self.machine.from_cache
 
 
 def compile_kernel(
@@ -68,8 +96,9 @@ def compile_kernel(
     arguments: tuple[ArgumentType, ...],
     debug: bool = False,
 ) -> CompiledKernel:
-    """Compile `kernel` for tuples of `inputs`: `mode` is map, filter or iterate.
+    """Check and type `kernel` for tuples of `inputs`: `mode` is map, filter or iterate.
 
+    A kernel that does not compile is a KernelError here; its adapter is compiled when it is needed.
     With `debug`, the code checks every index and every division.
     """
     _check_compiler(debug)
@@ -87,22 +116,22 @@ def compile_kernel(
         [str(word.numba_type) for word in states], kernel.state_names, repr(kernel.out_fields),
         segment_facts(inputs), [word.expression for word in words], debug,
     )  # fmt: skip
-    with _compiling(debug):
-        facts = _cache.read_facts(key)
-        call = _Call(kernel, mode, inputs, layout, words, states, outputs_at, debug)
-        if facts is None:
-            facts = {"returns": call.return_types()}
-        fields, rules = output_fields(kernel, mode, inputs, facts["returns"])
+    call = _Call(kernel, mode, inputs, layout, words, states, outputs_at, debug)
+    facts = _cache.read_facts(key)
+    with compiling(debug):
+        returns = call.return_types() if facts is None else facts["returns"]
+        fields, rules = output_fields(kernel, mode, inputs, returns)
         total = outputs_at + max(len(rules), 1)
         source = call.source(fields, total)
-        looped = call.loops_over(fields)
-        over = _overwritten(kernel, looped, sources, inputs, fields)
-        address, from_cache, keep_alive = call.compile(key, source)
-        _cache.write_facts(key, facts) if not from_cache else None
+        if facts is None:
+            call.check_out(fields, total)
+            _cache.write_facts(key, {"returns": returns}, code=False)
+    looped = call.loops_over(fields)
+    over = _overwritten(kernel, looped, sources, inputs, fields)
     return CompiledKernel(
-        kernel, mode, address, total, arguments_at, states_at, outputs_at,
-        Schema(fields) if fields else None, rules,
-        used_fields(sources, inputs), over, looped is not None, from_cache, keep_alive,
+        kernel, mode, total, arguments_at, states_at, outputs_at,
+        Schema(fields) if fields else None, rules, used_fields(sources, inputs), over,
+        looped is not None, call.jitted, lambda: call.compile(key, source, returns),
     )  # fmt: skip
 
 
@@ -130,24 +159,29 @@ def _check_compiler(debug: bool) -> None:
         raise KernelError("debug mode checks indices, and NUMBA_BOUNDSCHECK=0 turns that off")
 
 
-def _compiling(debug: bool) -> AbstractContextManager[None]:
+@contextmanager
+def compiling(debug: bool) -> Iterator[None]:
     """How numba is to compile."""
-    if not debug:
-        return nullcontext()
-    from xstream.kernels._debug import checks
+    from xstream.kernels._inner import quick_typing
 
-    return checks()
+    with ExitStack() as stack:
+        stack.enter_context(quick_typing())
+        if debug:
+            from xstream.kernels._debug import checks
+
+            stack.enter_context(checks())
+        yield
 
 
 def _jitted(kernel: Kernel, debug: bool) -> Any:
     """The kernel's function for numba; in debug mode a division by zero raises."""
-    from numba import njit
+    from xstream.kernels._inner import inner_jit
 
     if not debug:
-        return njit(kernel.function, error_model="numpy")
+        return inner_jit(kernel.function)
     from xstream.kernels._debug import own_twin
 
-    return own_twin(njit(kernel.function, error_model="python"))
+    return own_twin(inner_jit(kernel.function, error_model="python"))
 
 
 def compile_error(kernel: Kernel, inputs: Schema, error: Exception) -> KernelError:
@@ -186,7 +220,7 @@ class _Call:
         self.kernel, self.mode, self.inputs, self.layout = kernel, mode, inputs, layout
         self.words, self.states, self.outputs_at = words, states, outputs_at
         self.debug = debug
-        self.compiled = _jitted(kernel, debug)
+        self.jitted = _jitted(kernel, debug)
 
     @property
     def fills(self) -> bool:
@@ -229,21 +263,73 @@ class _Call:
             )
         return described
 
-    def _infer(self) -> Any:
-        from numba.core import errors
-
+    def _signature(self, out: Any = None) -> tuple[Any, ...]:
+        """The numba types of the kernel's parameters."""
         arguments = {
             name: word.numba_type
             for name, word in zip(self.kernel.data_parameters(), self.words, strict=True)
         }
         if self.states:
             arguments["state"] = state_type(self.kernel, [word.numba_type for word in self.states])
-        signature = tuple(arguments[name] for name in self.kernel.parameters)
+        arguments["out"] = out
+        return tuple(arguments[name] for name in self.kernel.parameters)
+
+    def _infer(self) -> Any:
+        """The numba type that the kernel returns.
+
+        It is compiled for that where its code will be called as it is, by its adapter or a region.
+        """
+        from numba.core import errors
+
+        from xstream.kernels._inference import inferred
+
+        signature = self._signature()
         try:
-            self.compiled.compile(signature)
+            if self.expression_of:
+                return inferred(self.jitted, signature)
+            self.jitted.compile(signature)
         except errors.NumbaError as error:
             raise self._error(error) from error
-        return self.compiled.overloads[signature].signature.return_type
+        return self.jitted.overloads[signature].signature.return_type
+
+    def check_out(self, fields: tuple[Field, ...], total: int) -> None:
+        """A KernelError where a kernel that fills arrays or emits does not compile."""
+        from numba import types
+        from numba.core import errors
+        from numba.np.numpy_support import from_dtype
+
+        from xstream.kernels._inference import DeclaredOut, inferred
+
+        if self.mode != "iterate" and not self.fills:
+            return
+        try:
+            if self.fills:
+                arrays = [
+                    types.Array(from_dtype(field.type.dtype), 1, "C")
+                    for field in fields
+                    if isinstance(field.type, Segment)
+                ]
+                out = arrays[0] if len(arrays) == 1 else types.BaseTuple.from_types(arrays)
+                inferred(self.jitted, self._signature(out))
+                return
+            described = tuple(self._emitted(field.type) for field in fields)
+            try:
+                inferred(self.jitted, self._signature(DeclaredOut(described)))
+            except errors.NumbaError:
+                emitter = self._emitter_type(fields, total)
+                inferred(self.jitted, self._signature(emitter))
+        except errors.NumbaError as error:
+            raise self._error(error) from error
+
+    def _emitter_type(self, fields: tuple[Field, ...], total: int) -> Any:
+        """The type of `out` in a kernel that emits."""
+        from xstream.kernels._numba import EmitterType
+
+        return EmitterType(*self._emitter(fields, total))
+
+    def _emitter(self, fields: tuple[Field, ...], total: int) -> tuple[Any, int, int, int]:
+        described = tuple(self._emitted(field.type) for field in fields)
+        return described, self.outputs_at, total, self._first_segment_word() + 2
 
     def _error(self, error: Exception) -> KernelError:
         return compile_error(self.kernel, self.inputs, error)
@@ -314,11 +400,7 @@ class _Call:
         if self.kernel.state_names:
             lines.append(f"State = namedtuple('State', {list(self.kernel.state_names)!r})")
         if self.mode == "iterate":
-            described = tuple(self._emitted(field.type) for field in fields)
-            lines.append(
-                f"_emitter = emitter_maker({described!r}, {self.outputs_at}, {total}, "
-                f"{self._first_segment_word() + 2})"
-            )
+            lines.append(f"_emitter = emitter_maker(*{self._emitter(fields, total)!r})")
         if looped:
             lines += self._loops(looped)
         lines += [
@@ -414,29 +496,41 @@ class _Call:
                 lines.append(f"{words}[{at}] = {value}")
         return lines
 
-    def compile(self, key: str, source: str) -> tuple[int, bool, Any]:
-        """The adapter's address, whether it came from disk, and what keeps it alive."""
+    def compile(self, key: str, source: str, returns: list[str]) -> MachineCode:
+        """Compile the adapter, or load it from the cache."""
+        from numba.core import errors
+
+        with compiling(self.debug):
+            _cache.check_code(key)
+            try:
+                code = self._compile_adapter(key, source)
+            except errors.NumbaError as error:
+                raise self._error(error) from error
+            if not code.from_cache:
+                _cache.write_facts(key, {"returns": returns}, code=True)
+        return code
+
+    def _compile_adapter(self, key: str, source: str) -> MachineCode:
         from numba import cfunc, types
         from numba.core import errors
 
+        from xstream.kernels._inner import set_environments
+
         module, cacheable = _cache.load_module(key, source)
-        module.kernel = self.compiled  # type: ignore[attr-defined]
+        module.kernel = self.jitted  # type: ignore[attr-defined]
         signature = types.void(types.int64)
         try:
-            try:
-                with warnings.catch_warnings():  # what cannot be cached need not be
-                    warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
-                    compiled = cfunc(signature, cache=cacheable, error_model="numpy")(
-                        module.adapter
-                    )
-            except errors.NumbaError:
-                raise
-            except Exception:
-                # Typed at a prompt, or a cache that cannot be read or written: for this process.
-                _cache.forget_code(key)
-                module = _cache.module_in_memory(key, source)
-                module.kernel = self.compiled  # type: ignore[attr-defined]
-                compiled = cfunc(signature, error_model="numpy")(module.adapter)
-        except errors.NumbaError as error:
-            raise self._error(error) from error
-        return compiled.address, compiled.cache_hits > 0, (compiled, module)
+            with warnings.catch_warnings():  # what cannot be cached need not be
+                warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
+                compiled = cfunc(signature, cache=cacheable, error_model="numpy")(module.adapter)
+        except errors.NumbaError:
+            raise
+        except Exception:
+            # Typed at a prompt, or a cache that cannot be read or written: for this process.
+            _cache.forget_code(key)
+            module = _cache.module_in_memory(key, source)
+            module.kernel = self.jitted  # type: ignore[attr-defined]
+            compiled = cfunc(signature, error_model="numpy")(module.adapter)
+        if not compiled.cache_hits:
+            set_environments(compiled)
+        return MachineCode(compiled.address, compiled.cache_hits > 0, (compiled, module))

@@ -72,36 +72,47 @@ def _trusted(directory: Path) -> Path | None:
 
 
 def read_facts(fingerprint: str) -> dict[str, Any] | None:
-    """What was noted about this kernel when it was compiled; None if it never was.
+    """What was noted about this kernel when it was typed; None if it never was."""
+    noted = _noted(fingerprint)
+    return None if noted is None else {"returns": noted["returns"]}
 
-    Machine code that is not what the note says is removed, so that numba makes it again.
-    """
+
+def check_code(fingerprint: str) -> None:
+    """Remove machine code that is not what was noted about it, so that numba makes it again."""
+    noted = _noted(fingerprint)
+    try:
+        if noted is None or noted["sums"] != _sums(fingerprint):
+            forget_code(fingerprint)
+    except OSError:
+        return  # numba cannot read it either
+
+
+def _noted(fingerprint: str) -> dict[str, Any] | None:
     directory = trusted_directory()
     if directory is None:
         return None
     path = directory / f"k{fingerprint}.json"
     try:
-        facts = json.loads(path.read_bytes())
-        returns, sums = facts["returns"], facts["sums"]
+        noted: dict[str, Any] = json.loads(path.read_bytes())
+        returns, _ = noted["returns"], noted["sums"]
         if not (isinstance(returns, list) and all(isinstance(item, str) for item in returns)):
-            raise ValueError(returns)
-        if sums != _sums(fingerprint):
-            forget_code(fingerprint)
+            return None
         os.utime(path)  # used just now: kept longer than the others
     except (OSError, ValueError, LookupError, TypeError):
-        with suppress(OSError):  # code that nothing vouches for
-            forget_code(fingerprint)
         return None
-    return {"returns": returns}
+    return noted
 
 
-def write_facts(fingerprint: str, facts: dict[str, Any]) -> None:
-    """Note what a later process needs to know without compiling; then make room."""
+def write_facts(fingerprint: str, facts: dict[str, Any], *, code: bool) -> None:
+    """Note what a later process needs to know without compiling; then make room.
+
+    With `code`, the note also vouches for the machine code on disk, which was just compiled.
+    """
     directory = trusted_directory()
     if directory is None:
         return
     try:
-        noted = {**facts, "sums": _sums(fingerprint)}
+        noted = {**facts, "sums": _sums(fingerprint) if code else {}}
         write_whole(directory / f"k{fingerprint}.json", json.dumps(noted).encode())
         prune(directory)
     except OSError:

@@ -20,7 +20,7 @@ import numpy as np
 from xstream.engine.schema import Out, Scalar, Schema, Segment, scalar_of
 from xstream.errors import KernelError, SchemaError
 from xstream.kernels import _cache
-from xstream.kernels._adapter import CompiledKernel, compile_error
+from xstream.kernels._adapter import CompiledKernel, compile_error, compiling
 from xstream.kernels._arguments import ArgumentType
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._frame import bound
@@ -82,8 +82,6 @@ def expression_by_sample(
     """
     if not code.by_sample or code.outputs is None:
         return None
-    from numba import njit
-
     (returned,) = code.outputs.types
     assert isinstance(returned, Segment)
     sources = tuple(bound(kernel, inputs, len(arguments)))
@@ -91,8 +89,8 @@ def expression_by_sample(
         source < len(inputs) and isinstance(inputs.types[source], Segment) for source in sources
     )
     return EachFunction(
-        kernel, njit(kernel.function, error_model="numpy"), sources, sampled,
-        (False,) * len(sources), (returned.dtype,), several=False,
+        kernel, code.jitted, sources, sampled, (False,) * len(sources), (returned.dtype,),
+        several=False,
     )  # fmt: skip
 
 
@@ -102,7 +100,7 @@ def expression_by_sample(
 def _each_function(
     kernel: Kernel, how: str, inputs: Schema, arguments: tuple[ArgumentType, ...], debug: bool
 ) -> EachFunction:
-    from numba import njit
+    from xstream.kernels._inner import inner_jit
 
     sources = tuple(bound(kernel, inputs, len(arguments)))
     taken = [(inputs.types + arguments)[source] for source in sources]
@@ -112,7 +110,7 @@ def _each_function(
         single and source >= len(inputs) and type_ == "float"
         for source, type_ in zip(sources, taken, strict=True)
     )
-    dispatcher = njit(function, error_model="python" if debug else "numpy")
+    dispatcher = inner_jit(function, "python" if debug else "numpy")
     if debug:
         from xstream.kernels._debug import own_twin
 
@@ -242,7 +240,8 @@ def _returned(
     from numba.np.numpy_support import as_dtype
 
     try:
-        dispatcher.compile(signature)
+        with compiling(debug):
+            dispatcher.compile(signature)
     except errors.NumbaError as error:
         raise compile_error(kernel, inputs, error) from error
     returned = dispatcher.overloads[signature].signature.return_type
@@ -254,7 +253,7 @@ def _returned(
             "tuple of numbers for every sample"
         )
     found = ["tuple" if several else "one", *(as_dtype(item).name for item in items)]
-    _cache.write_facts(key, {"returns": found})
+    _cache.write_facts(key, {"returns": found}, code=False)
     return found
 
 

@@ -24,6 +24,7 @@ from numba.extending import (
 from numba.np.arrayobj import make_array, populate_array
 
 from xstream._native import lib
+from xstream.kernels._inner import INNER
 from xstream.kernels._numba import RAISED_AT, _fetch_exception, checked_emit, fill
 
 _WORD = ir.IntType(64)
@@ -318,14 +319,14 @@ def _member(name: str) -> Any:
 region_of, start_of = _member("region"), _member("start")
 
 
-@overload_method(LinkType, "emit")
+@overload_method(LinkType, "emit", jit_options=INNER)
 def _emit(out, *values):
     checked_emit(out, values)
     after = out.after
     return lambda out, *values: after(region_of(out), start_of(out), 0, values)
 
 
-@overload_method(LinkType, "emit_at")
+@overload_method(LinkType, "emit_at", jit_options=INNER)
 def _emit_at(out, start, *values):
     checked_emit(out, values)
     after = out.after

@@ -26,6 +26,7 @@ from numba.extending import (
 from numba.np.numpy_support import as_dtype
 
 from xstream._native import lib
+from xstream.kernels._inner import INNER
 
 _WORD = ir.IntType(64)
 RAISED_AT = int(lib.XS_FRAME_RAISED)
@@ -392,12 +393,12 @@ def _emit_implementation(emitter: EmitterType, values: Any, given_start: bool) -
     return namespace["implementation"]
 
 
-@overload_method(EmitterType, "emit")
+@overload_method(EmitterType, "emit", jit_options=INNER)
 def _emit(out, *values):
     return _emit_implementation(out, values, given_start=False)
 
 
-@overload_method(EmitterType, "emit_at")
+@overload_method(EmitterType, "emit_at", jit_options=INNER)
 def _emit_at(out, start, *values):
     return _emit_implementation(out, values, given_start=True)
 

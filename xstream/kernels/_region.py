@@ -23,15 +23,12 @@ from typing import Any
 
 from xstream.errors import KernelError
 from xstream.kernels import _cache
-from xstream.kernels._adapter import CompiledKernel
+from xstream.kernels._adapter import CompiledKernel, compiling
 from xstream.kernels._fingerprint import fingerprint
 from xstream.kernels._region_source import RegionSource
 from xstream.kernels.stage import Stage
 
 __all__ = ["CompiledRegion", "compile_region"]
-
-#: Only the region calls them: numba need not make them callable from Python and from C.
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +58,14 @@ def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
 
     written = RegionSource(stages)
     key = _key(stages, written.text)
-    facts = _cache.read_facts(key)
-    compiled = _compile(key, written)
+    _cache.check_code(key)
+    with compiling(debug=False):
+        compiled = _compile(key, written)
     if compiled is None:
         return None
     address, from_cache, keep_alive = compiled
-    if facts is None or not from_cache:
-        _cache.write_facts(key, {"returns": []})
+    if not from_cache:
+        _cache.write_facts(key, {"returns": []}, code=True)
     return CompiledRegion(
         stages, address, written.words, written.members_at, written.outputs_at, written.outputs,
         written.used, from_cache, keep_alive,
@@ -87,6 +85,8 @@ def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any] | None:
     """The address, whether it came from disk, and what keeps it alive; None if it cannot be."""
     from numba import cfunc, types
     from numba.core import errors
+
+    from xstream.kernels._inner import set_environments
 
     signature = types.void(types.int64)
     module, cacheable = _cache.load_module(key, written.text)
@@ -112,6 +112,8 @@ def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any] | None:
             f"the kernels {names} compile alone and not together; run the query with fuse=False: "
             f"{str(error).splitlines()[0]}"
         ) from error
+    if not compiled.cache_hits:
+        set_environments(compiled)
     return compiled.address, compiled.cache_hits > 0, (compiled, module)
 
 
@@ -122,16 +124,15 @@ def _dispatcher(code: CompiledKernel) -> Any:
     function for both for a recursion.
     """
     if code.mode != "iterate":
-        return code.keep_alive[1].kernel
-    from numba import njit
+        return code.jitted
+    from xstream.kernels._inner import inner_jit
 
-    return njit(code.kernel.function, error_model="numpy", **_INNER)
+    return inner_jit(code.kernel.function)
 
 
 def _connect(module: Any, key: str, written: RegionSource) -> None:
     """Give the generated functions what they call: kernels, and each other."""
-    from numba import njit
-
+    from xstream.kernels._inner import inner_jit
     from xstream.kernels._links import LinkType, link_maker
 
     for i, stage in enumerate(written.stages):
@@ -140,7 +141,7 @@ def _connect(module: Any, key: str, written: RegionSource) -> None:
         if stage.looped is not None:
             setattr(module, f"each_{i}", stage.looped.dispatcher)
     for name in written.functions:
-        setattr(module, name, njit(getattr(module, name), error_model="numpy", **_INNER))
+        setattr(module, name, inner_jit(getattr(module, name)))
     for i, fields in written.links.items():
         link = LinkType(key, i, fields)
         link.after = getattr(module, f"after_{i}")

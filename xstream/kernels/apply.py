@@ -68,7 +68,7 @@ class KernelApply(Operator):
         """A SchemaError for tuples that the kernel is not meant for."""
 
     def compiled(self, inputs: Schema, debug: bool | None = None) -> CompiledKernel:
-        """The machine code for such tuples; compiled once, and once more for debug mode."""
+        """The kernel typed for such tuples: once, and once more for debug mode."""
         kernel = self.kernel_for(inputs)
         types = argument_types(self._arguments(kernel, inputs))
         checked_code = debug_asked() if debug is None else debug
@@ -91,12 +91,20 @@ class KernelApply(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        code = self.compiled(inputs[0], plan.debug)
+        return self._create(plan, inputs[0], self.compiled(inputs[0], plan.debug).address)
+
+    def create_member(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return self._create(plan, inputs[0], 0)
+
+    def _create(self, plan: NativePlan, inputs: Schema, address: int) -> Any:
+        code = self.compiled(inputs, plan.debug)
         plan.keep(code)
         states = code.kernel.states
         op = checked(
             lib.xs_op_kernel(
-                plan.handle, code.address, _MODES[code.mode], code.words, code.outputs_at,
+                plan.handle, address, _MODES[code.mode], code.words, code.outputs_at,
                 code.states_at, len(states),
             )
         )  # fmt: skip
@@ -106,7 +114,7 @@ class KernelApply(Operator):
             lib.xs_kernel_at_end(op)
         lib.xs_kernel_uses(op, code.used)
         lib.xs_kernel_in_place(op, code.in_place)
-        self._fill_arguments(plan, op, code, inputs[0])
+        self._fill_arguments(plan, op, code, inputs)
         self._set_states(op, states)
         return op
 
