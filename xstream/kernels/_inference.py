@@ -29,7 +29,7 @@ __all__ = ["DeclaredOut", "inferred"]
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _TypesAreEnough(FunctionPass):  # type: ignore[misc]
+class _TypesAreEnough(FunctionPass):
     """The result of the compilation is the type that the function returns."""
 
     _name = "xstream_types_are_enough"
@@ -42,7 +42,7 @@ class _TypesAreEnough(FunctionPass):  # type: ignore[misc]
         return False
 
 
-class _Inference(CompilerBase):  # type: ignore[misc]
+class _Inference(CompilerBase):
     """Numba's compiler up to type inference."""
 
     def define_pipelines(self) -> list[Any]:
@@ -68,7 +68,7 @@ def inferred(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 # -- the `out` of a kernel that emits ------------------------------------------------------------
 
 
-class DeclaredOut(types.Type):  # type: ignore[misc]
+class DeclaredOut(types.Type):
     """An `out` that only checks what is emitted; the code behind the real one takes longer.
 
     It is stricter than the real one: values about which it cannot decide are refused, and the
@@ -81,7 +81,7 @@ class DeclaredOut(types.Type):  # type: ignore[misc]
 
 
 @register_model(DeclaredOut)
-class _DeclaredOutModel(models.PrimitiveModel):  # type: ignore[misc]
+class _DeclaredOutModel(models.PrimitiveModel):
     def __init__(self, manager: Any, out: Any) -> None:
         super().__init__(manager, out, ir.IntType(64))
 
