@@ -181,11 +181,11 @@ def test_the_environment_asks_for_it_and_the_cache_keeps_both_apart(tmp_path: Pa
     """The second process finds both in the cache, the third what the first two have left."""
     found = "IndexError: index 5 is out of bounds for axis 0 with size 4"
     assert script(tmp_path, "1").stdout.splitlines() == [found, "ran", found]
-    kept = sorted((tmp_path / "cache").glob("k*.json"))
+    kept = sorted((tmp_path / "cache").rglob("k*.nbi"))  # the kernel with checks, and a region
     assert len(kept) == 2
     assert script(tmp_path, "1").stdout.splitlines() == [found, "ran", found]
     assert script(tmp_path, "0").stdout.splitlines() == ["ran", "ran", found]
-    assert sorted((tmp_path / "cache").glob("k*.json")) == kept
+    assert sorted((tmp_path / "cache").rglob("k*.nbi")) == kept
 
 
 def test_the_environment_variable_is_0_or_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,6 +221,23 @@ def compiled_doubling() -> tuple[bool, list[float]]:
     return code.from_cache, q.run()[out]
 
 
+def test_members_of_a_region_have_no_machine_code_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XSTREAM_CACHE_DIR", str(tmp_path))
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec("def first(window): return window[0] + 17.0\ndef second(x): return x * 19.0", namespace)
+    q = xs.Query()
+    src = q.source(xs.io.array(np.arange(4.0), window=2))
+    out = src.map(xs.kernel(namespace["first"])).map(xs.kernel(namespace["second"])).collect()
+    assert list(tmp_path.rglob("*.nbi")) == []
+    assert q.run()[out] == [17.0 * 19, 19.0 * 19]
+    (region,) = tmp_path.rglob("*.nbi")
+    assert ".region" in region.name
+    assert q.run(fuse=False)[out] == [17.0 * 19, 19.0 * 19]
+    assert len(list(tmp_path.rglob("*.nbi"))) == 3
+
+
 @pytest.mark.parametrize("mode", [0o770, 0o1777])
 def test_a_cache_that_others_may_write_to_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
