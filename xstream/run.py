@@ -71,7 +71,7 @@ STOP_GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """How long tuples took: the median, the 99th percentile (both to three per cent), the worst."""
+    """How long tuples took: the median, the 99th percentile (both exact to 3 %) and the maximum."""
 
     count: int
     p50_ns: int
@@ -176,9 +176,9 @@ class Run:
             raise SegmentMemoryError("no memory is left to profile the query")
 
     def _can_fuse(self) -> bool:
-        """Regions are for what runs by direct calls, and passes segments without copying them."""
+        """Regions need direct calls, and segments that are passed without a copy."""
         direct = self.scheduler.native == lib.XS_DF
-        alone = self._threads_asked == 1  # threads divide a query between operators
+        alone = self._threads_asked == 1  # threads cut a query between operators
         return direct and alone and not self._plan.debug and self.manager.name != "copy-always"
 
     def _build(self) -> list[Any]:
@@ -208,14 +208,14 @@ class Run:
         return ops
 
     def _restore(self, state: InitialState) -> None:
-        """Kernels begin with what they are given; one operator's arrays are held at a time."""
+        """Set the initial states of kernels; one operator's arrays are held at a time."""
         for which, arrays in state.items():
             node = self._node(which)
             operator, inputs = self._kernel(node)
             operator.write_state(self._ops[node.id], inputs, arrays)
 
     def _resume(self, positions: Positions) -> None:
-        """Sources and sinks begin where an earlier run was."""
+        """Start sources and sinks at the positions of an earlier run."""
         for name, position in positions.items():
             attachment = self._plan.attachment(self._ops[self._node(name).id])
             if not isinstance(attachment, Resumable):
@@ -223,10 +223,10 @@ class Run:
             attachment.restore(position)
 
     def positions(self) -> dict[str, Position]:
-        """Where the sources and sinks are that can begin there, by the names of operators.
+        """The positions of the sources and sinks that support them, by the names of operators.
 
-        `query.run(positions=...)` goes on from it. Everything that a sink's position covers is on
-        the disk.
+        `query.run(positions=...)` continues from them. Everything that a sink's position covers is
+        on disk.
         """
         attached = ((node.name, self._plan.attachment(self._ops[node.id])) for node in self._nodes)
         return {name: what.position() for name, what in attached if isinstance(what, Resumable)}
@@ -242,7 +242,7 @@ class Run:
         return self._named[which]
 
     def _kernel(self, node: Node) -> tuple[KernelApply, Schema]:
-        """A node's kernel and what comes in; an error where it is none."""
+        """A node's kernel and its input schemas; an error if the node is not a kernel."""
         edge = node.inputs[0] if node.inputs else None
         if not isinstance(node.operator, KernelApply) or edge is None:
             raise GraphError(f"{node.name} is not a kernel: it keeps no state that can be had")
@@ -321,7 +321,7 @@ class Run:
         return status
 
     def _divide(self) -> PartThreads | None:
-        """Cut the plan by the busy times so far; None where one thread has to run it."""
+        """Cut the plan by the busy times so far; None if it must run on one thread."""
         parts = lib.xs_plan_cut(self._plan.handle, self._threads_asked)
         if parts < 0:
             raise SegmentMemoryError("no memory is left for the threads of the query")
@@ -347,7 +347,7 @@ class Run:
         cause = take_error(self._ops[node.id])
         if cause is None and attachment is not None:
             cause = attachment.error
-        if isinstance(cause, KeyboardInterrupt):  # Ctrl-C reached a Python operator
+        if isinstance(cause, KeyboardInterrupt):  # Ctrl-C interrupted a Python operator
             self._interrupt()
             return
         if failure.port < 0:
@@ -363,7 +363,7 @@ class Run:
         if cause is None:
             region = self._regions.head_of(failure.op) is not None  # memory ran out between kernels
             cause = None if region else node.operator.raised(failure.stand_in)
-        if isinstance(cause, InputError):  # says itself what is wrong and where
+        if isinstance(cause, InputError):  # its message already names the operator and the cause
             raise InputError(f"{where}: {cause}") from cause
         if cause is not None:
             message = f"{type(cause).__name__}: {cause}"
@@ -372,7 +372,7 @@ class Run:
         raise OperatorError(f"{where}: {message}") from cause
 
     def _raise_at_end(self, op: Any, error: BaseException) -> None:
-        """What is attached to an operator failed when the run was over."""
+        """Raise the errors of attachments that failed at the end of the run."""
         if not isinstance(error, Exception):
             raise error
         name = next(node.name for node in self._nodes if self._ops[node.id] == op)
@@ -387,9 +387,9 @@ class Run:
         return next(node for node in self._nodes if self._ops[node.id] == op)
 
     def _run_again(self, chain: tuple[int, ...], schema: Schema, values: tuple[Any, ...]) -> None:
-        """Raise what operators raise on a tuple when each of them runs alone.
+        """Run the operators of a region one by one on a tuple and raise the error that occurs.
 
-        Loops over samples that were joined to one do not say which of them it was.
+        A loop that several operators share does not tell which of them failed.
         """
         if not chain:
             return
@@ -566,8 +566,8 @@ class Run:
 def _interrupts_stop(stop: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C stops the run, and raises only in the code of the user.
 
-    In our code it could arrive in a finaliser, where Python loses it, or while a segment is taken
-    over. A second one raises anywhere. A handler that the user has installed is kept.
+    In our code it could arrive in a finaliser, where Python discards it, or while a segment changes
+    owner. A second one raises anywhere. A handler that the user has installed is kept.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -591,7 +591,7 @@ class _ProgressReport:
     """Shows the progress of a run (`progress=True`) as commands do, and its end in one line."""
 
     def __init__(self, name: str) -> None:
-        from xstream.console import Progress  # it imports the packages of the command line
+        from xstream.console import Progress  # this imports the packages of the command line
 
         self._shown = Progress(name, unit="sample")
 

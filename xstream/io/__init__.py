@@ -1,4 +1,4 @@
-"""Sources and sinks: what streams are read from and written to."""
+"""Sources and sinks for files and for data in memory."""
 
 from __future__ import annotations
 

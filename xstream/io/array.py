@@ -81,7 +81,7 @@ class SampleSource(Operator):
 def _loaded(
     plan: NativePlan, recording: npt.NDArray[Any], start: int, timebase: Timebase
 ) -> SigSeg:
-    """The recording as a segment of the plan's manager: loading, before the clock starts."""
+    """The recording as a segment of the plan's manager; loaded before the clock starts."""
     loaded = SigSeg(recording, start, timebase, plan.manager)
     plan.keep(loaded)
     return loaded
@@ -151,7 +151,7 @@ def _check_repeat(repeat: int | None) -> None:
 
 
 def _check_rounds(length: int, window: int, repeat: int | None) -> None:
-    """A window is put together at one go, round by round: nothing could interrupt millions."""
+    """Limit the repetitions within one window: joining them cannot be interrupted."""
     rounds = window // length if length else 0
     if rounds > MAX_ROUNDS and (repeat is None or repeat > MAX_ROUNDS):
         raise SchemaError(
@@ -168,7 +168,7 @@ def _check_offered(offered_hz: object) -> None:
 
 
 def samples(recording: npt.ArrayLike, repeat: int | None = 1) -> SampleSource:
-    """A recording as a stream of (index, value) tuples, one a sample, without segments."""
+    """A recording as a stream of (index, value) tuples, one per sample, without segments."""
     data = _recording(recording)
     if data.ndim != 1 or data.dtype.str[1:] not in _SAMPLE_TYPES:
         raise SchemaError(

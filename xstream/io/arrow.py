@@ -20,7 +20,7 @@ from xstream.io.table import TableFile, arrow_batch, arrow_schema
 __all__ = ["ArrowFile", "arrow"]
 
 _FILE_MAGIC = b"ARROW1"
-#: What ends a stream; a stream that is cut between two batches lacks it.
+#: The end marker of a stream; a stream that was cut between two batches has none.
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -86,12 +86,12 @@ class ArrowFile(TableFile):
 def _all_batches(reader: Any) -> Iterator[Any]:
     for i in range(reader.num_record_batches):
         batch = reader.get_batch(i)
-        batch.validate(full=True)  # offsets that lead out of the file would crash
+        batch.validate(full=True)  # offsets outside the file would crash the reader
         yield batch
 
 
 class StreamWriter:
-    """Messages of a stream one by one, so that it can be cut back between two and continued."""
+    """Writes a stream message by message, so that it can be cut back between two and continued."""
 
     def __init__(self, output: OutputFile, schema: Any, compression: str | None) -> None:
         self.output, self.schema, self.compression = output, schema, compression
@@ -105,7 +105,7 @@ class StreamWriter:
         self.stream.write(arrow_batch(columns, self.schema).serialize())
 
     def commit(self) -> int | None:
-        """Bring the batches to the disk; compressed files cannot be cut."""
+        """Flush the batches to disk; compressed files cannot be cut back."""
         return self.output.sync() if self.compression is None else None
 
     def finish(self) -> None:
@@ -121,7 +121,7 @@ class StreamWriter:
 
 
 class IpcFileWriter:
-    """A file with a footer, which cannot be cut back."""
+    """Writes a file with a footer, which cannot be cut back."""
 
     def __init__(self, output: OutputFile, schema: Any) -> None:
         import pyarrow as pa
@@ -134,7 +134,7 @@ class IpcFileWriter:
         self.file.write_batch(arrow_batch(columns, self.schema))
 
     def commit(self) -> int | None:
-        """A file is whole or not at all."""
+        """A file is only valid when it is complete."""
         return None
 
     def finish(self) -> None:
@@ -158,7 +158,7 @@ def arrow(
 ) -> ArrowFile:
     """Columns of an Arrow IPC file or stream, mapped into memory and not copied.
 
-    The form of a file that is read is recognised. As a sink it writes a stream where the suffix is
+    The form of a file that is read is recognised. As a sink it writes a stream if the suffix is
     `.arrows` (or the file is compressed), else a file. Everything else is as in `xs.io.parquet`.
     IPC files have no checksums: a damaged file may go unnoticed.
 

@@ -15,14 +15,14 @@ class StopSignal(Protocol):
         """Return whether a stop was requested."""
 
     def wait(self, timeout: float) -> object:
-        """Wait for it, at most so many seconds."""
+        """Wait for the request, at most the given number of seconds."""
 
 
 class Clock(Protocol):
     """A clock that can wait."""
 
     def __call__(self) -> float:
-        """Seconds since some moment; they never go back."""
+        """Seconds since an arbitrary moment; they never decrease."""
 
     def wait(self, seconds: float, stop: StopSignal) -> None:
         """Wait so long, or until `stop` is set."""
@@ -31,11 +31,11 @@ class Clock(Protocol):
 class SystemClock:
     """The monotonic clock of the system."""
 
-    #: The longest wait in one piece, so that no operating system refuses it.
+    #: The longest single wait, within the limits of all operating systems.
     LONGEST_WAIT_S = 3600.0
 
     def __call__(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since an arbitrary moment."""
         return time.perf_counter()
 
     def wait(self, seconds: float, stop: StopSignal) -> None:
@@ -48,7 +48,7 @@ class SystemClock:
 class StreamTime:
     """The time of a stream that passes `speed` times as fast as a clock, from its start on.
 
-    `speed` None: as fast as the stream is read, and then nothing is ever early or late.
+    With `speed=None` there is no pacing, and nothing is early or late.
 
     >>> from xstream.testing import ManualClock
     >>> import threading
@@ -69,7 +69,7 @@ class StreamTime:
         self._began: float | None = None
 
     def start(self) -> None:
-        """The stream begins now."""
+        """Start the stream now."""
         self._began = self._clock()
 
     def wall_s(self) -> float:
@@ -77,7 +77,7 @@ class StreamTime:
         return 0.0 if self._began is None else self._clock() - self._began
 
     def now_s(self) -> float:
-        """The second of the stream that it is now."""
+        """The current stream time in seconds."""
         return self.begin_s + self.wall_s() * (self.speed or 0.0)
 
     def due_in_s(self, second: float) -> float:
@@ -85,12 +85,12 @@ class StreamTime:
         return 0.0 if self.speed is None else (second - self.now_s()) / self.speed
 
     def wait_for(self, second: float, stop: StopSignal) -> float:
-        """Wait for a second of the stream; how late that is, in stream seconds."""
+        """Wait for a second of the stream; return how late it is, in stream seconds."""
         due_in_s = self.due_in_s(second)
         if due_in_s > 0:
             self._clock.wait(due_in_s, stop)
         return max(-due_in_s, 0.0) * (self.speed or 0.0)
 
     def pause(self, seconds: float, stop: StopSignal) -> None:
-        """Wait for so many seconds of the clock."""
+        """Wait for the given number of seconds of the clock."""
         self._clock.wait(seconds, stop)

@@ -11,23 +11,23 @@ from xstream.errors import InputError
 
 __all__ = ["SUFFIXES", "bare_suffix", "compression_of", "open_compressed", "open_input"]
 
-#: Suffixes, and what pyarrow calls the method; xz is Python's.
+#: Suffixes, and pyarrow's names of the methods; xz is read by Python's own module.
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
 
 
 def compression_of(path: Path) -> str | None:
-    """How a file of that name is compressed."""
+    """The compression method of a file, by its name."""
     return SUFFIXES.get(path.suffix.lower())
 
 
 def bare_suffix(path: Path) -> str:
-    """The suffix without that of the compression: `.csv` of `a.csv.gz`."""
+    """The suffix without that of the compression, for example `.csv` of `a.csv.gz`."""
     return (path.with_suffix("") if compression_of(path) else path).suffix.lower()
 
 
 @contextmanager
 def open_input(path: Path) -> Iterator[Any]:
-    """A stream of the bytes of a file, decompressed; an InputError says what is wrong with it."""
+    """A stream of the decompressed bytes of a file; raises an InputError if it cannot be read."""
     stream = None
     try:
         stream = _opened(path, compression_of(path))
@@ -60,13 +60,13 @@ def _opened(path: Path, method: str | None) -> Any:
 
 
 class _Checked:
-    """A stream whose own kind of error is an OSError."""
+    """A stream that raises errors of its decompressor as OSError."""
 
     def __init__(self, stream: Any, error: type[Exception]) -> None:
         self.stream, self.error = stream, error
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Read up to the given number of bytes."""
         try:
             return cast(bytes, self.stream.read(size))
         except self.error as error:
@@ -78,7 +78,7 @@ class _Checked:
         return bool(self.stream.closed)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class _Checked:
 
 
 def open_compressed(raw: IO[bytes], method: str | None) -> Any:
-    """A stream that compresses what is written into `raw`."""
+    """A stream that compresses its data into `raw`."""
     if method == "gzip":
         import gzip
 
@@ -104,7 +104,7 @@ def open_compressed(raw: IO[bytes], method: str | None) -> Any:
 
 
 class _Unclosed:
-    """A file that stays open when what writes into it is closed."""
+    """A file that stays open when the stream that writes into it is closed."""
 
     closed = False
 

@@ -22,7 +22,7 @@ from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
 __all__ = ["CsvFile", "csv"]
 
-#: Bytes that are parsed at a time. A line is at most this long.
+#: The size of a parsed chunk in bytes, and the largest length of a line.
 CHUNK_BYTES = 8 << 20
 _ARROW_BLOCK_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -42,7 +42,7 @@ class CsvFile(TableFile):
         if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
             raise GraphError(f"csv: a delimiter is one character, not {self.delimiter!r}")
 
-    # -- what there is -----------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------
 
     def contents(self) -> Contents:
         read_only_file(self.kind, self.path)
@@ -90,7 +90,7 @@ class CsvFile(TableFile):
                 yield from parser.blocks(chunk[begin:] if begin else chunk, offset + begin)
 
     def _begin(self, text: bytes) -> int:
-        """Where the first line of numbers begins."""
+        """The offset of the first line of numbers."""
         if self.header:
             return text.find(b"\n") + 1 or len(text)
         return len(_BOM) if text.startswith(_BOM) else 0
@@ -103,7 +103,7 @@ class CsvFile(TableFile):
 
 
 def _chunks(stream: Any, path: Path, size: int) -> Iterator[tuple[bytes, int]]:
-    """Whole lines, and where they begin."""
+    """Chunks of complete lines, with the offset of each."""
     rest, offset = b"", 0
     while piece := stream.read(size):
         end = piece.rfind(b"\n") + 1
@@ -121,7 +121,7 @@ def _chunks(stream: Any, path: Path, size: int) -> Iterator[tuple[bytes, int]]:
 
 
 class _Parser:
-    """Parses lines as columns. Lines that cannot be parsed are found by halving."""
+    """Parses lines as columns. Lines that cannot be parsed are found by bisection."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Parser:
         import pyarrow.csv as pcsv
 
         self.file, self.names, self.contents, self.quarantine = file, names, contents, quarantine
-        self.counted = (0, 1)  # a byte, and the number of the line that it is in
+        self.counted = (0, 1)  # an offset, and the number of its line
         self.read = pcsv.read_csv
         self.buffer = pa.BufferReader
         self.invalid = pa.ArrowInvalid
@@ -155,7 +155,7 @@ class _Parser:
         }
 
     def blocks(self, text: bytes, offset: int) -> Iterator[Block]:
-        """The columns of the lines that begin at a byte; those before a bad line come first."""
+        """The columns of the lines from an offset on; lines before a bad line are yielded first."""
         if not text.strip():
             return
         blocks = self._parsed(text)
@@ -169,11 +169,11 @@ class _Parser:
             yield from self.blocks(text[middle:], offset + middle)
             return
         self._put_aside(text, offset)
-        if self.file.layout != "rows":  # later samples keep their places
+        if self.file.layout != "rows":  # later samples keep their indices
             yield [_missing(dtype) for dtype in self.contents.dtypes]
 
     def _parsed(self, text: bytes) -> list[Block] | None:
-        """Blocks of columns; None where a line is bad."""
+        """Blocks of columns; None for a bad line."""
         try:
             table = self.read(self.buffer(text), **self.options)
         except self.invalid:
@@ -192,7 +192,7 @@ class _Parser:
         return blocks
 
     def _put_aside(self, text: bytes, offset: int) -> None:
-        """A bad line: an error, or one more in quarantine."""
+        """Raise an error for a bad line, or quarantine it."""
         line, shown = self._line(offset), text.decode(errors="replace").rstrip("\r\n")
         reason = self._reason(shown)
         if self.quarantine is None:
@@ -215,7 +215,7 @@ class _Parser:
         return "it cannot be parsed"
 
     def _line(self, offset: int) -> int:
-        """The number of the line at a byte: counted on demand, for lines are seldom bad."""
+        """The number of the line at an offset; counted on demand because bad lines are rare."""
         at, line = self.counted
         with open_input(self.file.path) as stream:
             _skip(stream, at)
@@ -232,7 +232,7 @@ def _skip(stream: Any, size: int) -> None:
 
 
 def shortened_text(text: str) -> str:
-    """A piece of text in a message."""
+    """Text from the input, shortened for a message."""
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
@@ -241,7 +241,7 @@ def _missing(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 class CsvWriter:
-    """Lines of numbers behind a line of names."""
+    """Writes a line of names, then lines of numbers."""
 
     def __init__(self, file: CsvFile, output: OutputFile, schema: Any) -> None:
         import pyarrow.csv as pcsv
@@ -268,7 +268,7 @@ class CsvWriter:
         self.stream.write(text.getvalue())
 
     def commit(self) -> int | None:
-        """Bring the lines to the disk; compressed files cannot be cut."""
+        """Flush the lines to disk; compressed files cannot be cut back."""
         return self.output.sync() if self.compression is None else None
 
     def finish(self) -> None:
@@ -296,13 +296,13 @@ def csv(
 ) -> CsvFile:
     """Columns of a text file as segments, or with `layout="rows"` its lines as tuples.
 
-    Columns are float64, or what `dtype` says: one type, or a dictionary by the names of columns.
+    Columns are float64 unless `dtype` gives another type, or a dictionary of types by column.
     Without a `header` columns are called `c0`, `c1` and so on, a single one `value`. gz, xz and zst
     files are decompressed. A bad line is an error that names it; with `on_error="quarantine"` and
-    `quarantine=FILE` it goes to that file, at most `budget` lines do, and samples in its place are
-    NaN (0 for integers). As a sink it writes the fields of a stream as columns: one line for each
-    sample, or for each tuple of scalars; `index=True` adds the index of each sample. The other
-    options are those of all files (docs/sources.md).
+    `quarantine=FILE` it goes to that file, up to `budget` lines, and is replaced by NaN (0 for
+    integers) in a stream of samples. As a sink it writes the fields of a stream as columns: one
+    line for each sample, or for each tuple of scalars; `index=True` adds the index of each sample.
+    The other options are those of all files (docs/sources.md).
 
     >>> import pathlib, xstream as xs
     >>> _ = pathlib.Path("events.csv").write_text("start,level\\n3,0.5\\n7,0.25\\n")

@@ -6,7 +6,7 @@
 enum {
     GROUP_TUPLES = 8192,
     GROUP_BYTES = 1 << 20,
-    LOOK_NS = 20000000, /* while the writer is waited for */
+    LOOK_NS = 20000000, /* while waiting for the writer */
 };
 
 struct xs_drain {

@@ -17,7 +17,7 @@ struct xs_feed {
     xs_feed_block ring[];
 };
 
-enum { PATIENCE_NS = 5000000 }; /* between two looks at whether a plan was stopped */
+enum { PATIENCE_NS = 5000000 }; /* between two checks for a stop of the plan */
 
 xs_feed *xs_feed_new(int32_t columns, int64_t capacity)
 {
@@ -96,19 +96,19 @@ typedef struct {
     xs_layout layout;
     int64_t window;
     bool partial;
-    xs_feed_block block;           /* what is being cut; column[0] is NULL where there is none */
-    int64_t at, width;             /* samples of it that are used; how many it has */
-    xs_seg *begun[MAX_FIELDS];     /* a window that a block has ended in */
+    xs_feed_block block;           /* the block being cut; column[0] is NULL if there is none */
+    int64_t at, width;             /* samples of the block used so far; all of them */
+    xs_seg *begun[MAX_FIELDS];     /* a window that continues in the next block */
     int64_t begun_width, position; /* position: the index of the next sample to be emitted */
 } xs_feed_source;
 
-/* The next block; XS_WAIT where there is none yet. */
+/* The next block; XS_WAIT if there is none yet. */
 static int32_t next_block(xs_feed_source *source)
 {
     xs_feed *feed = source->feed;
     int32_t status = XS_OK;
     monitor_lock(&feed->monitor);
-    /* A plan with other sources looks at them meanwhile; what was let in is processed first. */
+    /* A plan with other sources serves them meanwhile; admitted tuples are processed first. */
     if (!feed->length && !feed->closed && source->op.plan->sources == 1 && !source->op.plan->admitted)
         monitor_wait(&feed->monitor, PATIENCE_NS);
     if (feed->length) {
@@ -129,7 +129,7 @@ static void block_done(xs_feed_source *source)
     drop_columns(source->block.column, source->feed->columns);
 }
 
-/* Adds up to `wanted` samples of the block to the window that is begun. */
+/* Adds up to `wanted` samples of the block to the current window. */
 static int32_t take_samples(xs_feed_source *source, int64_t wanted)
 {
     int64_t left = source->width - source->at, width = wanted < left ? wanted : left;

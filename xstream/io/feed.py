@@ -20,10 +20,10 @@ __all__ = ["READ_AHEAD_BLOCKS", "Block", "BlockReader", "Feed", "Pool"]
 
 #: One array for each column of a source, all of one length. A reader never writes to them again.
 Block = Sequence[npt.NDArray[Any]]
-#: Opens the input at a row and yields its blocks from there on; closed when it is no longer needed.
+#: Opens the input at a row and yields the blocks from there; closed when no longer needed.
 BlockReader = Callable[[int], Iterator[Block]]
 
-#: Blocks that are read ahead at most.
+#: The largest number of blocks that are read ahead.
 READ_AHEAD_BLOCKS = 8
 _PATIENCE_NS = 100_000_000
 _LAYOUTS = {"fields": lib.XS_AS_FIELDS, "streams": lib.XS_AS_STREAMS, "rows": lib.XS_AS_ROWS}
@@ -33,7 +33,7 @@ class Feed:
     """Runs a block reader in a thread of its own, at most a few blocks ahead of the engine.
 
     Arrays that are contiguous and aligned become segments without a copy: the segments keep the
-    arrays alive. `row_samples` is how many samples of the source one row of the reader makes.
+    arrays alive. `row_samples` is the number of samples of the source per row of the reader.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Feed:
         self._thread: threading.Thread | None = None
 
     def source(self, plan: NativePlan, layout: str, window: int, partial: bool) -> Any:
-        """The native source at the other end."""
+        """The native source that takes the blocks."""
         self.op = checked(
             lib.xs_op_feed_source(plan.handle, self.handle, _LAYOUTS[layout], window, partial)
         )
@@ -69,24 +69,24 @@ class Feed:
     # -- the run -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Start to read."""
+        """Start reading."""
         lib.xs_feed_source_begin(self.op, self.first)
         self._thread = threading.Thread(target=self._read, name="xstream reader", daemon=True)
         self._thread.start()
 
     def end(self, outcome: Outcome) -> None:
-        """Stop reading; what was read ahead goes."""
+        """Stop reading and drop the blocks that were read ahead."""
         lib.xs_feed_abandon(self.handle)
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def position(self) -> Position:
-        """The sample that comes next, and what is known of the file."""
+        """The next sample, and the identity of the file."""
         return {"sample": int(lib.xs_feed_source_position(self.op)), **self.identity}
 
     def restore(self, position: Position) -> None:
-        """Begin with another sample of the same file."""
+        """Start at another sample of the same file."""
         same = {name: position.get(name) for name in self.identity}
         if same != self.identity:
             raise InputError(f"the file has changed: it was {same} and is {self.identity}")
@@ -95,7 +95,7 @@ class Feed:
     # -- reading -----------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """What the thread does: hand over block after block until nobody wants more."""
+        """The body of the thread: hand over blocks until the engine takes no more."""
         try:
             row, skipped = divmod(self.first, self.row_samples)
             blocks = self.reader(row)
@@ -117,7 +117,7 @@ class Feed:
             lib.xs_feed_close(self.handle, 1)
 
     def _push(self, block: Block, index: int, skipped: int) -> bool:
-        """Whether the engine takes it."""
+        """Hand over a block; return whether the engine took it."""
         columns = ffi.new("xs_seg *[]", len(self.dtypes))
         for i, (samples, dtype) in enumerate(zip(block, self.dtypes, strict=True)):
             columns[i] = self._segment(samples[skipped:], dtype, index + skipped)
@@ -147,7 +147,7 @@ class Feed:
 
 
 def _is_mapped(samples: npt.NDArray[Any]) -> bool:
-    """Whether samples lie in a mapped file, whose memory is not the memory manager's."""
+    """Whether samples are in a mapped file, whose memory the memory manager does not count."""
     owner: Any = samples
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -155,10 +155,10 @@ def _is_mapped(samples: npt.NDArray[Any]) -> bool:
 
 
 class Pool:
-    """Arrays for a reader to fill, used again once no segment looks into them any more.
+    """Arrays for a reader to fill, reused as soon as no segment refers to them.
 
-    Memory that is warm is written faster than memory that is fresh. A query that keeps its segments
-    keeps the arrays too, and gets new ones.
+    Writing to memory in use is faster than to fresh memory. If a query keeps its segments, their
+    arrays are not reused.
 
     >>> pool = Pool((4, 2), np.dtype("f4"))
     >>> first = pool.take()
@@ -177,7 +177,7 @@ class Pool:
         self._arrays: list[npt.NDArray[Any]] = []
 
     def take(self) -> npt.NDArray[Any]:
-        """An array that nobody else looks into."""
+        """An array that nothing else refers to."""
         for i in range(len(self._arrays)):
             if sys.getrefcount(self._arrays[i]) == _ONLY_THE_POOL:
                 return self._arrays[i]
@@ -187,5 +187,5 @@ class Pool:
         return fresh
 
 
-#: The count of an array that is in the list and is being asked about.
+#: The reference count of an array that only the list refers to, while it is being checked.
 _ONLY_THE_POOL = 2

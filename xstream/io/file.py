@@ -1,4 +1,4 @@
-"""`File`: what all files have in common, as sources and as sinks."""
+"""`File`: the base class of all files, as sources and as sinks."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file", "w
 LAYOUTS = ("fields", "streams", "interleaved", "rows")
 GAPS = ("error", "join", "fill")
 NANS = ("keep", "error", "zero")
-#: About how much a reader hands over at a time: handing over costs little against it, and a few
-#: blocks stay in the caches.
+#: The approximate size of a block: large enough for the cost of handing it over to be small, and
+#: small enough for a few to fit in the caches.
 BLOCK_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds, by its header: columns, the rate of their samples, its length in rows.
+    """The contents of a file by its header: columns, sample rate, length in rows.
 
-    A row has one sample of each column, or `interleaved` samples where all channels are one column.
+    A row has one sample of each column, or `interleaved` samples if all channels are one column.
     """
 
     names: tuple[str, ...]
@@ -51,12 +51,12 @@ class Contents:
 class File(Operator):
     """A file as a source of columns of samples, and as a sink (`stream.write`).
 
-    Formats say what a file holds (`contents`), read its blocks (`blocks`) and write columns
-    (`writer`). All else is done here and in the feed and the sink.
+    Formats describe the contents of a file (`contents`), read its blocks (`blocks`) and write
+    columns (`writer`). Everything else is done here, in the feed and in the sink.
     """
 
     ports = ()
-    #: Layouts that a format can make of several columns.
+    #: The layouts that a format supports for several columns.
     layouts: ClassVar[tuple[str, ...]] = ("fields", "streams", "rows")
 
     path: Path
@@ -96,25 +96,25 @@ class File(Operator):
             known = ", ".join(map(repr, choices))
             raise GraphError(f"{self.kind}: {name} is {known}, not {getattr(self, name)!r}")
 
-    # -- what a format says ------------------------------------------------------------------
+    # -- implemented by formats --------------------------------------------------------------
 
     def contents(self) -> Contents:
-        """What the file holds; an InputError for a file that this cannot be."""
+        """The contents of the file; raises an InputError if it does not have this format."""
         raise NotImplementedError
 
     def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
-        """The columns from a row on, block by block."""
+        """Yield the columns, starting at a row, block by block."""
         raise NotImplementedError
 
     def check_signals(self, signals: Signals) -> None:
-        """A SchemaError for what cannot be written to the format."""
+        """Raise a SchemaError if the format cannot store the signals."""
 
     def named(self, signals: Signals) -> Signals:
-        """The same under the names of the columns that are written."""
+        """The signals under the names of the columns that are written."""
         return signals
 
     def writer(self, output: OutputFile, signals: Signals) -> TableWriter:
-        """Writes columns into a new file, or into one that is cut back."""
+        """A writer of columns into a new file, or into one that was cut back."""
         raise NotImplementedError
 
     @property
@@ -126,11 +126,11 @@ class File(Operator):
 
     @property
     def read_ahead(self) -> int:
-        """How many blocks are read ahead at most."""
+        """The largest number of blocks that are read ahead."""
         return READ_AHEAD_BLOCKS
 
     def timebase(self, contents: Contents) -> Timebase:
-        """Of the samples of a column; a rate that is given goes before the file's own."""
+        """The timebase of the samples; a given rate takes precedence over the file's own."""
         rate_hz = contents.rate_hz if self.rate_hz is None else self.rate_hz
         if rate_hz is not None:
             rate_hz *= contents.interleaved
@@ -174,13 +174,13 @@ class File(Operator):
         return feed.source(plan, layout, self.window, self.partial)
 
     def _identity(self) -> dict[str, Any]:
-        """What tells that the file is the one that a position was taken in."""
+        """Values that identify the file, to check that a position belongs to it."""
         return {"file_bytes": self.path.stat().st_size}
 
     def _checked_blocks(self, interleaved: int, row: int) -> Iterator[Block]:
         """The blocks, with the policy for NaNs; operating system errors become one sentence."""
         quarantine = Quarantine(self.quarantine, self.budget) if self.quarantine else None
-        skipped = row if quarantine else 0  # rows that are left out have no number of their own
+        skipped = row if quarantine else 0  # rows that are left out are not counted
         try:
             for block in without(self.blocks(row - skipped, quarantine), skipped * interleaved):
                 if len(block[0]):
@@ -209,7 +209,7 @@ class File(Operator):
     # -- as a sink ---------------------------------------------------------------------------
 
     def sink_operator(self) -> Operator:
-        """The same file, written."""
+        """The file as a sink."""
         return FileSink(self)
 
 
@@ -220,7 +220,7 @@ class SampleFile(File):
     layouts = LAYOUTS
 
     def frame(self) -> tuple[np.dtype[Any], int, float | None, int | None]:
-        """Type of a sample, channels, rate and length in frames, by the file's header."""
+        """The sample type, channels, rate and length in frames, from the file's header."""
         raise NotImplementedError
 
     def contents(self) -> Contents:
@@ -231,7 +231,7 @@ class SampleFile(File):
         return Contents(names, (dtype,) * channels, rate_hz, frames)
 
     def columns_of(self, frames: npt.NDArray[Any]) -> Block:
-        """Frames as the layout wants them: an array for each channel, or all in one."""
+        """Frames in the form of the layout: one array per channel, or one for all channels."""
         if frames.ndim == 1:
             return (frames,)
         if self.layout == "interleaved" or frames.shape[1] == 1:
@@ -241,7 +241,7 @@ class SampleFile(File):
     def block_rows(
         self, dtype: np.dtype[Any], channels: int, block_bytes: int = BLOCK_BYTES
     ) -> int:
-        """Frames in a block: whole windows, so that none has to be joined of two."""
+        """The number of frames in a block: whole windows, so that no window spans two blocks."""
         rows = max(block_bytes // (dtype.itemsize * channels), 1)
         window = self.window if self.layout != "interleaved" else -(-self.window // channels)
         return max(rows // window, 1) * window if window <= 8 * rows else rows
@@ -275,7 +275,7 @@ def _slot_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def read_only_file(kind: str, path: Path) -> None:
-    """An InputError, before a library says it in its own way, for what is no readable file."""
+    """Raise an InputError if the path is not a readable file, before a library does."""
     if not path.exists():
         raise InputError(f"{kind}: {path} does not exist")
     if not path.is_file():

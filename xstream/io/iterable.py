@@ -1,4 +1,4 @@
-"""`xs.io.iterable`: any Python iterable as a stream, one item a tuple."""
+"""`xs.io.iterable`: any Python iterable as a stream, one item per tuple."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["IterableSource", "iterable"]
 
 @dataclass(frozen=True, eq=False)
 class IterableSource(Operator):
-    """Items of an iterable; each run asks for a fresh iterator."""
+    """Items of an iterable; each run creates a new iterator."""
 
     kind = "iterable"
     ports = ()
     items: Iterable[Any] | Callable[[], Iterable[Any]] = field(repr=False)
     out: Schema = field(kw_only=True)
-    #: Whether an iterator has run to its end, in any run.
+    #: Whether an iterator was used up by any run.
     used_up: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
@@ -37,7 +37,7 @@ class IterableSource(Operator):
         return PythonSource(plan, self._begin(), self.out, self.label).op
 
     def _begin(self) -> Iterator[Any]:
-        """A fresh iterator; asked for with the first tuple, so that its errors name the source."""
+        """A new iterator; created with the first tuple, so that its errors name the source."""
         items = self.items() if callable(self.items) else self.items
         if not isinstance(items, Iterable):
             raise _not_iterable(items)

@@ -1,4 +1,4 @@
-/* A lock, and waiting for what it protects to change: never spinning, never for ever. */
+/* A lock and a condition variable: waits have a time limit and do not spin. */
 #ifndef XS_IO_MONITOR_H
 #define XS_IO_MONITOR_H
 #include <pthread.h>
@@ -29,7 +29,7 @@ static inline void monitor_lock(xs_monitor *monitor) { pthread_mutex_lock(&monit
 static inline void monitor_unlock(xs_monitor *monitor) { pthread_mutex_unlock(&monitor->lock); }
 static inline void monitor_tell(xs_monitor *monitor) { pthread_cond_broadcast(&monitor->changed); }
 
-/* Until somebody tells, or so long; the lock is held before and after. */
+/* Waits for a signal or until the time is over; the lock is held before and after. */
 static inline void monitor_wait(xs_monitor *monitor, int64_t ns)
 {
     struct timespec until;

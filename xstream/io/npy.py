@@ -1,4 +1,4 @@
-"""`xs.io.npy`: arrays that numpy has saved, mapped into memory."""
+"""`xs.io.npy`: arrays saved by numpy, mapped into memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from xstream.sigseg._interop import holdable_dtype
 __all__ = ["NpyFile", "npy"]
 
 _MAGIC = b"\x93NUMPY\x01\x00"
-#: The header of files that are written here, always of one size, so that the data do not move.
+#: The header size of written files; it is fixed so that the data never move.
 _HEADER_BYTES = 256
 
 
 @dataclass(frozen=True, eq=False)
 class NpyFile(SampleFile):
-    """An array of samples, or of frames: one row a frame, one column a channel."""
+    """An array of samples, or of frames: one row per frame, one column per channel."""
 
     kind = "npy"
     read_ahead = MAPPED_READ_AHEAD
@@ -41,7 +41,7 @@ class NpyFile(SampleFile):
         read_only_file(self.kind, self.path)
         try:
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # a damaged header raises what its parser happens to raise
+        except Exception as error:  # the parser may raise any exception on a damaged header
             raise InputError(f"npy: {self.path} cannot be read as an array: {error}") from error
         if not isinstance(array, np.memmap):
             array.close()
@@ -56,7 +56,7 @@ class NpyFile(SampleFile):
         array = self._mapped()
         memory: Any = array._mmap  # type: ignore[attr-defined]
         if memory is not None:
-            header = array.offset % 4096  # counted from the page that the map begins with
+            header = array.offset % 4096  # relative to the page at which the mapping begins
             frames = np.asarray(array)
             frames = frames[:, np.newaxis] if frames.ndim == 1 else frames
             yield from mapped_blocks(self, frames, row, memory, header)
@@ -69,7 +69,7 @@ class NpyFile(SampleFile):
 
 
 class NpyWriter(FrameWriter):
-    """Frames behind the header of version 1.0."""
+    """Writes frames after a header of version 1.0."""
 
     def __init__(self, output: OutputFile, dtype: np.dtype[Any], channels: int) -> None:
         self.channels = channels
@@ -96,7 +96,7 @@ def npy(
     window: int = 4096,
     **options: Any,
 ) -> NpyFile:
-    """A saved array as a stream of segments: of one dimension, or frames with a column a channel.
+    """A saved array as a stream of segments: of one dimension, or frames, a column per channel.
 
     The file is mapped into memory and not copied. As a sink it writes such a file. The other
     options are those of all files (docs/sources.md).

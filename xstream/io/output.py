@@ -1,4 +1,4 @@
-"""Output files: written beside their name and renamed when they are complete."""
+"""Output files: written under a temporary name and renamed when they are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Columns = Sequence[npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Signals:
-    """What is written: columns by name, and how rows relate to time where they are samples."""
+    """The columns of an output by name, and the timebase of rows that are samples."""
 
     names: tuple[str, ...]
     dtypes: tuple[np.dtype[Any], ...]
@@ -35,10 +35,10 @@ class TableWriter(Protocol):
     """Writes columns into a file of one format."""
 
     def write(self, columns: Columns) -> None:
-        """One array for each column, all of one length."""
+        """Append one array for each column, all of one length."""
 
     def commit(self) -> int | None:
-        """Bring everything to the disk; the length that the file can be cut back to, or None."""
+        """Flush everything to disk; return the length that the file can be cut back to, or None."""
 
     def finish(self) -> None:
         """Complete the file and close it."""
@@ -48,14 +48,15 @@ class TableWriter(Protocol):
 
 
 def part_path(path: Path) -> Path:
-    """What a file is called until it is complete."""
+    """The name of a file until it is complete."""
     return path.with_name(path.name + ".part")
 
 
 class OutputFile:
-    """A file under its name for the time being, locked against other runs.
+    """A file under its temporary name, locked against other runs.
 
-    `committed` is where a file of an earlier run is cut back to, in bytes; None begins anew.
+    `committed` is the length in bytes to which a file of an earlier run is cut back; None starts a
+    new file.
     """
 
     def __init__(self, path: Path, committed: int | None = None) -> None:
@@ -67,7 +68,7 @@ class OutputFile:
 
     def _open(self, committed: int | None) -> IO[bytes]:
         if committed is not None and not self.part.exists() and self.path.exists():
-            os.replace(self.path, self.part)  # the run before had ended
+            os.replace(self.path, self.part)  # the earlier run had ended
         flags = os.O_RDWR if committed is not None else os.O_RDWR | os.O_CREAT
         file = os.fdopen(os.open(self.part, flags, 0o666), "r+b")
         try:
@@ -92,13 +93,13 @@ class OutputFile:
         file.seek(length)
 
     def sync(self) -> int:
-        """Bring what was written to the disk; how many bytes the file has."""
+        """Flush the file to disk; return its length in bytes."""
         self.file.flush()
         os.fsync(self.file.fileno())
         return os.fstat(self.file.fileno()).st_size
 
     def complete(self) -> None:
-        """Give the file its name, on the disk as well."""
+        """Give the file its final name and flush the directory."""
         self.sync()
         os.replace(self.part, self.path)
         self.file.close()

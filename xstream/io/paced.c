@@ -5,12 +5,12 @@
 #include "io.h"
 
 /* Defined by the extension module; the body is in xstream/io/paced.py. Waits a little for a time of a
- * clock of Python's, and says what time it is; less than 0 where the clock failed. */
+ * Python clock and returns the current time; less than 0 if the clock failed. */
 int64_t xs_io_clock(int64_t token, int64_t due_ns);
 
 enum {
-    PATIENCE_NS = 5000000, /* between two looks at whether a plan was stopped */
-    SHARED_PATIENCE_NS = 1000000, /* and at other sources */
+    PATIENCE_NS = 5000000, /* between two checks for a stop of the plan */
+    SHARED_PATIENCE_NS = 1000000, /* and for tuples of other sources */
 };
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
     xs_pace pace;
     bool begun, inner_ended;
     int64_t began_ns; /* by the clock */
-    int64_t first;    /* sample, or scalar where it is an integer, that time begins with */
+    int64_t first;    /* the first sample, or integer scalar, at which time begins */
     double first_float;
     xs_held *held;
     int64_t length, capacity;
@@ -39,7 +39,7 @@ typedef struct {
 
 static int64_t clock_now(xs_paced *paced, int64_t due_ns)
 {
-    /* What was let in before is processed first, and only then is it time to wait. */
+    /* Tuples that were admitted before are processed first; then the source waits. */
     if (paced->op.plan->admitted) due_ns = 0;
     bool alone = paced->op.plan->sources == 1;
     if (paced->pace.clock) {
@@ -95,7 +95,7 @@ static int32_t inlet_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return XS_OK;
 }
 
-/* Asks the inner source until it has given something. */
+/* Runs the inner source until it has emitted something. */
 static int32_t fill(xs_paced *paced)
 {
     xs_op *inner = paced->inner;
@@ -129,7 +129,7 @@ static int64_t latest_due(const xs_paced *paced)
     return due_ns;
 }
 
-/* What one call of the inner source gave is due, and let in, together. */
+/* The tuples of one call of the inner source are due, and admitted, together. */
 static int32_t paced_produce(xs_op *op)
 {
     xs_paced *paced = (xs_paced *)op;

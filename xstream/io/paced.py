@@ -1,4 +1,4 @@
-"""`xs.io.paced`: a source whose tuples become due at their times, by a clock."""
+"""`xs.io.paced`: a source whose tuples are admitted when a clock reaches their times."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from xstream.io.clock import Clock, SystemClock
 
 __all__ = ["PacedSource", "paced"]
 
-#: The longest wait for a clock in one piece: a run looks up in between.
+#: The longest single wait for a clock; the run checks for a stop in between.
 _LONGEST_WAIT_S = 0.02
-#: A time that is nearer than this has come: a clock in seconds cannot tell it apart.
+#: Times nearer than this are due: a clock in float seconds cannot resolve the difference.
 _CLOSE_S = 1e-9
 _tokens = itertools.count(1)
 _paces: dict[int, weakref.ref[_Pace]] = {}
@@ -31,7 +31,7 @@ _paces: dict[int, weakref.ref[_Pace]] = {}
 
 @dataclass(frozen=True, eq=False)
 class PacedSource(Operator):
-    """Another source, by the clock."""
+    """Another source, paced by a clock."""
 
     kind = "paced"
     ports = ()
@@ -61,7 +61,7 @@ class PacedSource(Operator):
         return outputs
 
     def _timing(self, schema: Schema) -> tuple[int, bool, float]:
-        """The field that decides, whether it is a float, and the seconds of one of its units."""
+        """The field with the time, whether it is a float, and the seconds per unit."""
         names = [each.name for each in schema]
         if self.by is not None and self.by not in names:
             raise SchemaError(f"{self.label}: by={self.by!r} is no field of {schema}")
@@ -99,7 +99,7 @@ class PacedSource(Operator):
 
 
 class _Pace:
-    """What a paced source has outside the core: its clock, and what its inner source has."""
+    """The attachment of a paced source: its clock, and the attachment of its inner source."""
 
     def __init__(self, clock: Clock, inner_op: Any) -> None:
         self.clock, self.inner_op = clock, inner_op
@@ -115,21 +115,21 @@ class _Pace:
 
     @property
     def error(self) -> BaseException | None:
-        """What the source failed of: its clock, or the inner source."""
+        """The error of the clock or of the inner source."""
         if self.clock_error is not None:
             return self.clock_error
         error = take_error(self.inner_op)
         return error if error is not None or self.inner is None else self.inner.error
 
     def begin(self) -> None:
-        """What the inner source needs is attached to the plan itself."""
+        """The inner source's attachment is attached to the plan itself."""
 
     def end(self, outcome: Outcome) -> None:
-        """Do not wait any longer."""
+        """Stop waiting."""
         self.stop.set()
 
     def now_ns(self, due_ns: int) -> int:
-        """What time it is, after waiting a little if it is early."""
+        """The current time, after a short wait if it is too early."""
         early_s = due_ns / 1e9 - self.clock()
         if early_s > _CLOSE_S:
             self.clock.wait(min(early_s, _LONGEST_WAIT_S), self.stop)
@@ -138,22 +138,22 @@ class _Pace:
 
 
 class _ResumablePace(_Pace):
-    """The same over a source that has a position."""
+    """The attachment of a paced source whose inner source has a position."""
 
     def position(self) -> Position:
-        """That of the inner source, without the tuples that are held."""
+        """The position of the inner source, without the tuples that are held."""
         assert isinstance(self.inner, Resumable)
         position = self.inner.position()
         return {**position, "sample": position["sample"] - int(lib.xs_paced_held(self.op))}
 
     def restore(self, position: Position) -> None:
-        """Begin there."""
+        """Start at a position."""
         assert isinstance(self.inner, Resumable)
         self.inner.restore(position)
 
 
 def _failed_clock(kind: Any, error: BaseException, traceback: Any) -> None:
-    """A clock raised, or Ctrl-C struck in it."""
+    """Handle an exception of a clock, or Ctrl-C inside it."""
     pace = _paces[traceback.tb_frame.f_locals["token"]]()
     if pace is not None:
         pace.clock_error = error
@@ -161,7 +161,7 @@ def _failed_clock(kind: Any, error: BaseException, traceback: Any) -> None:
 
 @ffi.def_extern(error=-1, onerror=_failed_clock)  # type: ignore[untyped-decorator]
 def xs_io_clock(token: int, due_ns: int) -> int:
-    """The core asks a clock of Python's, and lets it wait."""
+    """Called by the core to read a Python clock, or to wait for it."""
     pace = _paces[token]()
     assert pace is not None, "a plan that runs holds its attachments"
     return pace.now_ns(due_ns)
@@ -170,12 +170,12 @@ def xs_io_clock(token: int, due_ns: int) -> int:
 def paced(
     source: Operator, speed: float = 1.0, *, by: str | None = None, clock: Clock | None = None
 ) -> PacedSource:
-    """Another source whose tuples become due at their times, `speed` times as fast as the clock.
+    """Another source whose tuples are admitted when due, `speed` times as fast as the clock.
 
-    Time begins with the first sample. A window is due when its last sample has been taken, a tuple
-    of scalars at the seconds that its field `by` says. `run.stats[...]` has `lateness`, how long
-    after they were due tuples were let in, and `latency`, how long after it all their results had
-    reached the sinks. `clock` is the system's unless one is given, in tests a `ManualClock`.
+    Time begins with the first sample. A window is due when its last sample was taken, a tuple of
+    scalars at the seconds in its field `by`. `run.stats[...]` has `lateness`, the time from when
+    tuples were due until they were admitted, and `latency`, the time until all their results had
+    reached the sinks. The default `clock` is the system's; tests use a `ManualClock`.
 
     >>> import numpy as np, xstream as xs
     >>> clock = xs.testing.ManualClock()

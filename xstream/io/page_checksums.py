@@ -1,4 +1,4 @@
-"""Whether the pages of a Parquet file carry checksums, without which damage goes unnoticed."""
+"""Checks whether the pages of a Parquet file have checksums."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def has_page_checksums(path: Path, columns: Collection[str]) -> bool:
 
 
 def _pages(metadata: Any, columns: Collection[str]) -> Iterator[int]:
-    """Where the first page of each column chunk is, and its dictionary's."""
+    """The offsets of the first page of each column chunk, and of its dictionary page."""
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for number in range(row_group.num_columns):
@@ -45,14 +45,14 @@ def _has_checksum(header: bytes) -> bool:
         if header[at : at + 1] != bytes([_NEXT_INT32]):
             return False
         at += 1
-        while at < len(header) and header[at] & 0x80:  # a varint goes on
+        while at < len(header) and header[at] & 0x80:  # a varint continues
             at += 1
         at += 1
     return header[at : at + 1] == bytes([_NEXT_INT32])
 
 
 def unverified_sentence(paths: Sequence[Path]) -> str:
-    """What is said of files without page checksums.
+    """The warning about files without page checksums.
 
     >>> unverified_sentence([Path("a.parquet"), Path("b.parquet")])
     'a.parquet and 1 other have no page checksums, so damaged data in them goes unnoticed'

@@ -19,7 +19,7 @@ from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
 __all__ = ["ParquetFile", "parquet"]
 
-#: Rows that are written as one group.
+#: The number of rows in a row group.
 GROUP_ROWS = 1 << 20
 
 
@@ -71,7 +71,7 @@ class ParquetFile(TableFile):
 
 
 def _groups_from(metadata: Any, row: int) -> tuple[list[int], int]:
-    """The row groups from a row on, and the row that the first of them begins with."""
+    """The row groups that contain rows from `row` on, and the first row of the first group."""
     first = 0
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
@@ -82,7 +82,7 @@ def _groups_from(metadata: Any, row: int) -> tuple[list[int], int]:
 
 
 def one_line(error: BaseException) -> str:
-    """What a library says, without its details."""
+    """The first line of a library's message."""
     return str(error).strip().partition("\n")[0].rstrip(".")
 
 
@@ -118,7 +118,7 @@ class ParquetWriter:
         self.waiting, self.rows = [], 0
 
     def commit(self) -> int | None:
-        """A Parquet file is whole or not at all."""
+        """A Parquet file is only valid when it is complete."""
         return None
 
     def finish(self) -> None:
@@ -128,7 +128,7 @@ class ParquetWriter:
         self.output.complete()
 
     def abort(self) -> None:
-        """Leave it incomplete: without a footer nobody takes it for a Parquet file."""
+        """Leave it incomplete: without a footer it is not a valid Parquet file."""
         self.output.close()
 
 
@@ -143,13 +143,13 @@ def parquet(
     checksums: bool = True,
     **options: Any,
 ) -> ParquetFile:
-    """Columns of a Parquet file as segments, all in one tuple or as streams of their own.
+    """Columns of a Parquet file as segments, all in one tuple or as separate streams.
 
     `layout="rows"` makes a tuple of scalars of every row instead. As a sink it writes the fields of
-    a stream as columns: one row for each sample, or for each tuple of scalars; `index=True` adds the
-    index of each sample. Page checksums are written, and verified unless `checksums=False`, which
-    takes a third less processor time. The rate is written to the file's metadata and read from there. The other
-    options are those of all files (docs/sources.md).
+    a stream as columns: one row for each sample, or for each tuple of scalars; `index=True` adds
+    the index of each sample. Page checksums are written, and verified unless `checksums=False`,
+    which takes a third less processor time. The rate is written to the file's metadata and read
+    from there. The other options are those of all files (docs/sources.md).
 
     >>> import numpy as np, xstream as xs
     >>> q = xs.Query()

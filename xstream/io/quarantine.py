@@ -1,4 +1,4 @@
-"""`Quarantine`: where bad input goes that a source is told to leave out."""
+"""`Quarantine`: a file for bad input that a source leaves out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Quarantine:
         self._file: IO[str] | None = None
 
     def put(self, file: Path, where: str, at: int, reason: str, text: str) -> None:
-        """Keep a piece; `where` says what `at` counts: a line, a row or a byte."""
+        """Store a piece of bad input; `where` is the unit of `at`: a line, a row or a byte."""
         if self.count >= self.budget:
             raise InputError(
                 f"{file}: {where} {at}: {reason}; that is one more than the {self.budget:,} "
@@ -40,6 +40,6 @@ class Quarantine:
             ) from error
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()

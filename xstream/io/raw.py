@@ -1,4 +1,4 @@
-"""`xs.io.raw`: samples as plain bytes, mapped into memory; and what mapped files share."""
+"""`xs.io.raw`: samples as plain bytes, mapped into memory; also the base of other mapped files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from xstream.sigseg._interop import holdable_dtype
 
 __all__ = ["FrameWriter", "RawFile", "frames_of", "mapped_blocks", "raw", "same_dtype"]
 
-#: Blocks that are only pointed at may be larger than those that are copied, and fewer are ahead.
+#: Blocks that are not copied may be larger, and fewer of them are read ahead.
 MAPPED_BLOCK_BYTES = 8 << 20
 MAPPED_READ_AHEAD = 2
-#: Blocks of a mapped file that stay in memory behind the one that is read.
+#: The number of blocks of a mapped file that stay in memory after they were read.
 _BEHIND = MAPPED_READ_AHEAD + 2
 
 
@@ -86,7 +86,7 @@ class RawFile(SampleFile):
         self._check_end(frames, (size - self.offset) % self.frame_bytes, quarantine)
 
     def _decompressed(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
-        """Compressed files are read from the beginning, wherever the source begins."""
+        """Compressed files are read from the beginning, even if the source starts later."""
         skip = self.offset + row * self.frame_bytes
         size = self.block_rows(self.sample, self.channels) * self.frame_bytes
         frames, rest = row, b""
@@ -122,7 +122,7 @@ class RawFile(SampleFile):
 def mapped_blocks(
     file: SampleFile, frames: npt.NDArray[Any], row: int, memory: mmap.mmap, offset: int
 ) -> Iterator[Block]:
-    """Blocks of a mapped file from a row on. Pages that were read long ago are given back."""
+    """Blocks of a mapped file, starting at a row. Pages that were read long ago are released."""
     row_bytes = frames.strides[0]
     one_column = file.layout == "interleaved" or frames.shape[1] == 1
     size = MAPPED_BLOCK_BYTES if one_column else BLOCK_BYTES
@@ -141,7 +141,7 @@ def mapped_blocks(
 
 
 def same_dtype(kind: str, signals: Signals) -> None:
-    """A SchemaError unless all columns are of one type."""
+    """Raise a SchemaError unless all columns have one type."""
     if len(set(signals.dtypes)) > 1:
         raise SchemaError(
             f"write {kind}, port 'in': needs fields of one type, not "
@@ -150,12 +150,12 @@ def same_dtype(kind: str, signals: Signals) -> None:
 
 
 def frames_of(columns: Columns) -> npt.NDArray[Any]:
-    """Columns as frames, one sample of each after another."""
+    """Interleave columns into frames."""
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
 class FrameWriter:
-    """Writes frames behind a header of fixed size, which is completed at the end."""
+    """Writes frames after a header of fixed size, which is completed at the end."""
 
     def __init__(
         self, output: OutputFile, dtype: np.dtype[Any], compression: str | None = None
@@ -166,7 +166,7 @@ class FrameWriter:
         self.write_header()
 
     def write_header(self) -> None:
-        """What stands before the first frame, for what has been written so far."""
+        """The header for the frames that have been written so far."""
 
     def write(self, columns: Columns) -> None:
         """Append frames."""
@@ -174,7 +174,7 @@ class FrameWriter:
         self.stream.write(frames.reshape(-1).view(np.uint8).data)
 
     def commit(self) -> int | None:
-        """Bring everything to the disk; compressed files cannot be cut."""
+        """Flush everything to disk; compressed files cannot be cut back."""
         if self.compression is not None:
             return None
         self.write_header()

@@ -1,4 +1,4 @@
-"""When sources may give their tuples: side by side, at the stream's pace, to a common end."""
+"""Decides when sources may emit: in step with each other, at the stream's pace, to a common end."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from xstream.io.clock import StreamTime
 __all__ = ["NO_LIMIT", "Schedule"]
 
 NO_LIMIT = 2**40
-SLACK_S = 60  # stream seconds that sources may be apart at full speed
-LOOK_EVERY_S = 0.2  # while waiting for the clock, so that the run can show its progress
+SLACK_S = 60  # the largest distance between sources at full speed, in stream seconds
+LOOK_EVERY_S = 0.2  # the longest wait for the clock, so that the run can show its progress
 
 
 class Schedule:
     """All sources of a run and the time of the stream.
 
     The query asks its sources in turn, in one thread. A source that is ahead of the slowest one
-    gives nothing in that turn, so that the query does not wait for the clock, or fill memory, while
-    another source has tuples. Setting `stop` ends the stream: all sources go on to the latest
-    second that any of them has begun and end there, so that the results are complete up to then.
+    emits nothing in that turn, so the query does not wait for the clock, or fill memory, while
+    another source has tuples. Setting `stop` ends the stream: all sources continue to the latest
+    second that any of them has started and end there, so the results are complete up to that
+    second.
     """
 
     def __init__(self, time: StreamTime, limit_s: int = NO_LIMIT) -> None:
@@ -29,16 +30,16 @@ class Schedule:
         self.slack_s = SLACK_S if time.speed is None else 0
         #: The stream ends before this second.
         self.limit_s = limit_s
-        self._given_s = -1  # the latest second of which tuples were given
-        self._due: list[int] = []  # the second of each source's next tuples
+        self._given_s = -1  # the latest second that has been emitted
+        self._due: list[int] = []  # by source: the second of its next tuples
         self._started = False
 
     @property
     def is_paced(self) -> bool:
-        """Whether seconds have a time of the clock."""
+        """Whether the stream is paced by the clock."""
         return self.time.speed is not None
 
-    # -- beginning ---------------------------------------------------------------------------
+    # -- start -------------------------------------------------------------------------------
 
     def join(self) -> int:
         """Add a source; returns its number."""
@@ -46,20 +47,20 @@ class Schedule:
         return len(self._due) - 1
 
     def start(self) -> None:
-        """All sources have their first tuples: time starts."""
+        """Start the time: all sources have their first tuples."""
         if not self._started:
             self._started = True
             self.time.start()
 
-    # -- going on ----------------------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------------
 
     def may_go(self, place: int, second: int) -> bool:
-        """Whether a source whose next tuples are of `second` may give them now."""
+        """Whether a source whose next tuples are of `second` may emit them now."""
         self._due[place] = second
         return second <= min(self._due) + self.slack_s
 
     def begin(self, first: int, last: int) -> int:
-        """Tuples from one second to another are next; returns the second to stop before."""
+        """Announce the next tuples, between two seconds; return the second to stop before."""
         if self.stop.is_set():
             self.limit_s = min(self.limit_s, self._given_s + 1)
         if first < self.limit_s:
@@ -81,7 +82,7 @@ class Schedule:
         return idle_s <= LOOK_EVERY_S or self.stop.is_set()
 
     def idle_s(self, second: int) -> float:
-        """How long it is until a second of the stream, in wall-clock seconds."""
+        """The time until a second of the stream, in wall-clock seconds."""
         return max(self.time.due_in_s(second), 0.0)
 
     def lag_s(self, second: int) -> float:
@@ -89,5 +90,5 @@ class Schedule:
         return max(-self.time.due_in_s(second), 0.0) * (self.time.speed or 0.0)
 
     def emit_ms(self, second: int) -> int:
-        """When the results of a second leave the engine, in stream milliseconds."""
+        """The time at which the results of a second leave the engine, in stream milliseconds."""
         return int(1000 * self.time.now_s()) if self.is_paced else 1000 * second

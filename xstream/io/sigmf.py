@@ -25,7 +25,7 @@ _TYPES = {
     "cf64": "c16", "cf32": "c8", "rf64": "f8", "rf32": "f4", "ri32": "i4",
     "ri16": "i2", "ri8": "i1", "ru32": "u4", "ru16": "u2", "ru8": "u1",
 }  # fmt: skip
-#: Complex integers, which numpy has not: two fields.
+#: Complex integers, which numpy does not have: two fields.
 _COMPLEX_INTEGERS = {
     "ci32": "i4",
     "ci16": "i2",
@@ -55,11 +55,11 @@ class SigmfFile(SampleFile):
 
     @property
     def meta_path(self) -> Path:
-        """The file with the description."""
+        """The metadata file."""
         return self.path.with_suffix(".sigmf-meta")
 
     def _data(self) -> tuple[RawFile, bool]:
-        """The samples as plain bytes, and whether they are pairs that make a complex number."""
+        """The samples as plain bytes, and whether they are pairs of real and imaginary parts."""
         read_only_file(self.kind, self.meta_path)
         read_only_file(self.kind, self.path)
         described = self._described()
@@ -93,7 +93,7 @@ class SigmfFile(SampleFile):
         except (ValueError, RecursionError, SigMFError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise InputError(f"sigmf: {self.meta_path} is not SigMF: {reason}") from error
-        except Exception as error:  # jsonschema's own, which it does not promise
+        except Exception as error:  # errors of jsonschema, which sigmf does not document
             raise InputError(f"sigmf: {self.meta_path} is not SigMF: {error}") from error
         if not isinstance(meta, dict) or not isinstance(meta.get("global"), dict):
             raise InputError(f"sigmf: {self.meta_path} describes no samples")
@@ -134,7 +134,7 @@ def _type_name(dtype: np.dtype[Any]) -> str | None:
 
 
 class SigmfWriter(FrameWriter):
-    """Samples, and at the end their description."""
+    """Writes the samples, and at the end the metadata."""
 
     def __init__(self, output: OutputFile, signals: Signals, meta_path: Path) -> None:
         self.signals, self.meta_path = signals, meta_path
@@ -159,7 +159,7 @@ class SigmfWriter(FrameWriter):
 def sigmf(path: str | Path, window: int = 4096, **options: Any) -> SigmfFile:
     """A SigMF recording: the files `path.sigmf-meta` and `path.sigmf-data`.
 
-    The metadata say type, rate and channels; samples are mapped into memory. Complex integers
+    The metadata give type, rate and channels; samples are mapped into memory. Complex integers
     become complex64. As a sink it writes both files. The other options are those of all files
     (docs/sources.md). Requires sigmf: `pip install 'xstream[sigmf]'`.
 

@@ -1,4 +1,4 @@
-"""`FileSink`: tuples of a stream, in groups, to a thread that writes them to a file."""
+"""`FileSink`: collects tuples in groups, which a thread writes to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileSink", "Writer", "signals_of"]
 
-#: Groups that wait for the writer at most.
+#: The largest number of groups that wait for the writer.
 GROUPS = 4
 _PATIENCE_NS = 100_000_000
 
@@ -56,7 +56,7 @@ class FileSink(Operator):
 
 
 def signals_of(label: str, schema: Schema) -> Signals:
-    """What a stream is as columns: fields that are all scalars, or all segments of one timebase."""
+    """The columns of a stream, whose fields are all scalars, or all segments of one timebase."""
     names = tuple(field.name for field in schema)
     if all(isinstance(type_, Scalar) for type_ in schema.types):
         kinds = tuple(np.dtype(getattr(type_, "kind", "")) for type_ in schema.types)
@@ -83,11 +83,11 @@ class Writer:
             raise SegmentMemoryError("no memory is left for a sink")
         self.drain = ffi.gc(handle, lib.xs_drain_drop)
         self.rows = 0
-        self._stop: int | None = None  # the index behind the last sample
+        self._stop: int | None = None  # the index after the last sample
         self._from: Position | None = None
         self._format: TableWriter | None = None
         self._outcome: Outcome = "failed"
-        self._over = threading.Event()  # the run is, and its outcome known
+        self._over = threading.Event()  # the run has ended, and its outcome is known
         self._asked, self._flushed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._last: Position = {}
@@ -95,7 +95,7 @@ class Writer:
     # -- the run -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Open the file and start to write."""
+        """Open the file and start writing."""
         committed = None if self._from is None else int(self._from["bytes"])
         output = OutputFile(self.file.path, committed)
         try:
@@ -107,7 +107,7 @@ class Writer:
         self._thread.start()
 
     def end(self, outcome: Outcome) -> None:
-        """Write the rest and give the file its name, unless the run has failed."""
+        """Write the rest and give the file its final name, unless the run has failed."""
         if not self._over.is_set():
             self._outcome = outcome
         self._over.set()
@@ -119,7 +119,7 @@ class Writer:
                 raise self.error
 
     def position(self) -> Position:
-        """How much of the output is on the disk: all that the stream has had so far."""
+        """The length of the output on disk, after flushing all tuples so far."""
         if self._thread is not None:
             self._flushed.clear()
             self._asked.set()
@@ -130,7 +130,7 @@ class Writer:
         return self._last
 
     def restore(self, position: Position) -> None:
-        """Cut the output back to where it was, and go on from there."""
+        """Cut the output back to a position and continue from there."""
         if position.get("bytes") is None:
             raise InputError(f"{self.file.path}: this format cannot be cut back and continued")
         self._from = position
@@ -139,7 +139,7 @@ class Writer:
     # -- writing -----------------------------------------------------------------------------
 
     def _write(self) -> None:
-        """What the thread does until the streams end."""
+        """The body of the thread, until the streams end."""
         assert self._format is not None
         try:
             while not lib.xs_drain_ended(self.drain):
@@ -200,7 +200,7 @@ class Writer:
         yield columns
 
     def _samples(self, group: Any) -> Iterator[Columns]:
-        """Samples of segments that follow one another as columns; gaps by the file's policy."""
+        """The samples of consecutive segments as columns; gaps are treated by the file's policy."""
         ranges = np.empty((2, len(self.schema), group.tuples), np.int64)
         for field in range(len(self.schema)):
             starts, widths = (
@@ -261,5 +261,5 @@ class Writer:
 
 
 def _missing(dtype: np.dtype[Any], samples: int) -> npt.NDArray[Any]:
-    """What stands where there are no samples: NaN, or 0 where the type has none."""
+    """The value for missing samples: NaN, or 0 if the type has no NaN."""
     return np.full(samples, np.nan if dtype.kind in "fc" else 0, dtype)

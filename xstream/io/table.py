@@ -1,4 +1,4 @@
-"""`TableFile`: what csv, parquet and arrow files share: columns by name, and Arrow's arrays."""
+"""`TableFile`: the base class of csv, parquet and arrow files, which have named columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATE, _START = b"xstream.rate_hz", b"xstream.start_time"
 class TableFile(File):
     """A table whose columns are signals, or whose rows are tuples."""
 
-    #: Which columns are read, in which order; None: all of them. As a sink: their names.
+    #: The columns to read, in order; None reads all of them. As a sink: their names.
     columns: tuple[str, ...] | None = None
     #: As a sink of samples: whether the first column is the index of each sample.
     index: bool = False
@@ -44,7 +44,7 @@ class TableFile(File):
     # -- reading -----------------------------------------------------------------------------
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns that are read, of those that there are."""
+        """The columns to read, out of those of the file."""
         for name in self.columns or ():
             if name not in names:
                 known = ", ".join(map(repr, names[:20]))
@@ -54,7 +54,7 @@ class TableFile(File):
         return self.columns or tuple(names)
 
     def contents_of(self, schema: Any, rows: int | None) -> Contents:
-        """What a file with an Arrow schema holds."""
+        """The contents of a file with an Arrow schema."""
         names = self.chosen(schema.names)
         dtypes = tuple(self._dtype(name, schema.field(name).type) for name in names)
         metadata = schema.metadata or {}
@@ -80,7 +80,7 @@ class TableFile(File):
     def arrow_blocks(
         self, batches: Iterator[Any], contents: Contents, row: int, quarantine: Quarantine | None
     ) -> Iterator[Block]:
-        """Record batches as blocks, from `row` of the whole on."""
+        """Record batches as blocks, starting at `row` of the file."""
         at = 0
         for batch in batches:
             if at + batch.num_rows > row:
@@ -114,7 +114,7 @@ class TableFile(File):
         return missing
 
     def batch_rows(self, contents: Contents) -> int:
-        """Rows in a batch of a reader that can choose: whole windows."""
+        """The number of rows to request per batch: whole windows."""
         row_bytes = sum(dtype.itemsize for dtype in contents.dtypes)
         rows = max(BLOCK_BYTES // row_bytes, 1)
         return max(rows // self.window, 1) * self.window if self.window <= 8 * rows else rows
@@ -143,7 +143,7 @@ class TableFile(File):
 
 
 def arrow_schema(signals: Signals, indexed: bool) -> Any:
-    """Columns as Arrow declares them; the rate of samples goes with the schema."""
+    """The Arrow schema of the columns, with the sample rate in its metadata."""
     import pyarrow as pa
 
     fields = [

@@ -1,4 +1,4 @@
-"""`xs.io.wav`: sound files. WAV, FLAC, OGG and what else libsndfile reads."""
+"""`xs.io.wav`: sound files: WAV, FLAC, OGG and the other formats of libsndfile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["WavFile", "wav"]
 
 _DTYPES = ("int16", "int32", "float32", "float64")
 _WAV_SUFFIXES = (".wav", ".wave")
-#: Types of samples in a WAV file: the tag of the format, and what libsndfile calls it.
+#: Sample types in a WAV file: the tag of the format, and libsndfile's name.
 _TAGS = {"uint8": 1, "int16": 1, "int32": 1, "float32": 3, "float64": 3}
 
 
@@ -71,7 +71,7 @@ class WavFile(SampleFile):
                 if read:
                     yield self.columns_of(frames[:read])
                 row += read
-                del frames  # the pool may have it back
+                del frames  # so that the pool can reuse it
                 if read < step:
                     break
         if row < declared:
@@ -104,7 +104,7 @@ def _whole_rate(rate_hz: float) -> bool:
 
 
 def _declared_frames(path: Path) -> int | None:
-    """How many frames the header of a WAV file says; libsndfile takes a truncated one as it is."""
+    """The number of frames by the header of a WAV file; libsndfile accepts a truncated file."""
     with path.open("rb") as file:
         if file.read(4) != b"RIFF" or len(file.read(4)) < 4 or file.read(4) != b"WAVE":
             return None
@@ -118,10 +118,10 @@ def _declared_frames(path: Path) -> int | None:
                     struct.unpack_from("<H", head, 12)[0],
                 )
                 if tag not in (1, 3, 0xFFFE):
-                    return None  # compressed: the size says nothing of frames
+                    return None  # compressed: the size does not give the number of frames
                 size -= min(size, 64)
             if name == b"data":
-                streamed = size >= 0xFFFFFFFF - 8  # written to a pipe: nobody knew
+                streamed = size >= 0xFFFFFFFF - 8  # written to a pipe: the length was not known
                 return None if streamed or not frame_bytes else size // frame_bytes
             file.seek(size + size % 2, 1)
     return None
@@ -166,7 +166,7 @@ class RiffWriter(FrameWriter):
 
 
 class SoundWriter:
-    """Any other sound file, by libsndfile; it cannot be cut back."""
+    """Writes any other sound file with libsndfile; it cannot be cut back."""
 
     def __init__(self, output: OutputFile, signals: Signals, subtype: str | None) -> None:
         import soundfile
@@ -187,7 +187,7 @@ class SoundWriter:
         self.sound.write(frames_of(columns))
 
     def commit(self) -> int | None:
-        """Bring to the disk what there is."""
+        """Flush the file to disk."""
         self.sound.flush()
         return None
 
@@ -212,11 +212,11 @@ def wav(
 ) -> WavFile:
     """A sound file (WAV, FLAC, OGG) as a stream of segments, at the rate of the file.
 
-    Several channels become the fields `ch0`, `ch1` and so on of one stream, streams of their own
+    Several channels become the fields `ch0`, `ch1` and so on of one stream, separate streams
     (`layout="streams"`, with `query.sources`), or one stream of interleaved samples
-    (`layout="interleaved"`). `dtype` is what samples are read as. As a sink it writes the format
-    of the suffix; `subtype` is libsndfile's, such as PCM_16. The other options are those of all
-    files (docs/sources.md). Requires soundfile: `pip install 'xstream[audio]'`.
+    (`layout="interleaved"`). Samples are read as `dtype`. As a sink it writes the format of the
+    suffix; `subtype` is libsndfile's, such as PCM_16. The other options are those of all files
+    (docs/sources.md). Requires soundfile: `pip install 'xstream[audio]'`.
 
     >>> import numpy as np, xstream as xs
     >>> q = xs.Query()
