@@ -1,7 +1,7 @@
 """Converts Python values to the slots of a tuple and checks them against a schema.
 
-Slots are written through typed views that are made once, by code that is generated for a schema; a
-value that does not fit gets the error that names its field.
+Slots are written through typed views, which are created once, by code that is generated for a
+schema. A value that does not fit raises an error that names its field.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ref = lib.xs_seg_ref
 
 
 class Slots:
-    """An array of slots, seen as integers, as floats and as segments."""
+    """An array of slots with views as integers, as floats and as segments."""
 
     __slots__ = ("floats", "integers", "segments", "slots")
 
     def __init__(self, slots: Any, count: int) -> None:
         self.slots = slots
-        # Views of memory are read and written faster than pointers are.
+        # Memory views are faster than cffi pointers.
         memory = memoryview(ffi.buffer(slots, 8 * count))
         self.integers = memory.cast("q")
         self.floats = memory.cast("d")
@@ -39,9 +39,9 @@ class Slots:
 
 
 def _pack_source(schema: Schema) -> str:
-    """A function that writes a tuple: numbers first, then segments, which carry a count.
+    """A function that writes a tuple: numbers first, then segments, with a reference count each.
 
-    Nothing can fail once the first count is taken, so a bad value leaves none behind.
+    Nothing can fail after the first count was taken, so a bad value leaks no count.
     """
     several = len(schema) > 1
     lines = ["def pack(value, slots, at):"]
@@ -71,11 +71,11 @@ def _pack_source(schema: Schema) -> str:
 
 
 class Checks:
-    """What generated code calls when a value is not what it expects."""
+    """Functions that generated code calls for values that do not have the expected type."""
 
     def __init__(self, manager: MemoryManager, schema: Schema, label: str) -> None:
         self.manager, self.schema, self.label = manager, schema, label
-        #: For each segment field, the signal last seen to fit: recognised by identity.
+        #: For each segment field, the last signal that fitted; compared by identity.
         self.known: list[Signal | None] = [None] * len(schema)
 
     def wrong(self, field: int, value: Any) -> SchemaError:
@@ -104,7 +104,7 @@ class Checks:
         return value
 
     def segment(self, field: int, value: Any) -> SigSeg:
-        """A segment that fits, under the run's manager."""
+        """Check a segment and return it under the run's manager."""
         type_ = self.schema.fields[field].type
         assert isinstance(type_, Segment)
         if len(self.schema) == 1:
@@ -118,7 +118,7 @@ class Checks:
         return fitting
 
     def repaired(self, value: Any) -> Any:
-        """Numpy's numbers as Python's; a SchemaError for whatever is no number."""
+        """Convert numpy's numbers to Python's; raise a SchemaError for anything else."""
         converts = {"bool": bool, "int64": int, "float64": float}
         values = list(value) if len(self.schema) > 1 else [self.unwrapped(value)]
         for i, type_ in enumerate(self.schema.types):
@@ -134,13 +134,13 @@ class Checks:
 
 
 def shown(value: Any) -> str:
-    """A value in an error message: an array of a million samples in one line."""
+    """A value for an error message; large arrays are shortened to one line."""
     text = shortened(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _narrowed(type_: Scalar) -> Callable[[Any], Any]:
-    """Rounds to a smaller float; refuses what a smaller integer cannot hold."""
+    """Round to a smaller float; raise an error for integers that do not fit."""
     if type_.slot == "float64":
         return lambda value: ctypes.c_float(value).value
     low, high = type_.limits

@@ -1,8 +1,8 @@
-"""Plain Python operators: the core calls in with a tuple, Python answers with tuples.
+"""Plain Python operators: the core calls Python with a tuple, Python returns tuples.
 
 A tuple travels through an exchange of raw slots (xstream/engine/python.c). Slots are read and
-written through typed pointers that are made once, and segments of one signal are recognised by
-identity: what is left is about what Python itself takes to call a function.
+written through typed pointers that are created once, and segments of one signal are recognised by
+identity. The remaining cost is about that of a Python function call.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from xstream.sigseg.segment import adopt
 __all__ = ["PythonOperator", "PythonSource"]
 
 _tokens = itertools.count(1)
-#: What the core calls by token: operators' processing, sources' producing, and both's bodies. The
-#: plan holds them; the tables only refer to them, so that the garbage collector sees every cycle
-#: that leads from a user's function back to its run.
+#: The functions that the core calls by token, and the bodies of operators and sources. The plan
+#: holds them, and the tables have weak references, so that the garbage collector sees every cycle
+#: from a user's function back to its run.
 _calls: dict[int, weakref.ref[Callable[[], Any]]] = {}
 _bodies: dict[int, weakref.ref[_Body]] = {}
 
 
 def _read_source(schema: Schema) -> str:
-    """An expression that takes over the tuple in the exchange: `I`, `F` and `S` are its slots."""
+    """An expression that takes the tuple out of the exchange: `I`, `F` and `S` are its slots."""
     reads = []
     for i, type_ in enumerate(schema.types):
         if isinstance(type_, Segment):
@@ -45,7 +45,7 @@ def _read_source(schema: Schema) -> str:
 
 
 def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
-    """What the expression of `_read_source` refers to."""
+    """The names that the expression of `_read_source` uses."""
     slots = Slots(exchange.input, MAX_FIELDS)
     extent = memoryview(ffi.buffer(exchange.extent, 2 * 8 * MAX_FIELDS)).cast("q")
     return {
@@ -58,7 +58,7 @@ def _names(plan: NativePlan, schema: Schema, exchange: Any) -> dict[str, Any]:
 def _mapper(
     plan: NativePlan, schema: Schema, exchange: Any, function: Any, pack: Any, row: Slots
 ) -> Callable[[], None]:
-    """The whole of a map in one function: the most frequent operator pays for no others' calls."""
+    """A complete map in one function, because map is the most frequent operator."""
     namespace = _names(plan, schema, exchange)
     namespace |= {"function": function, "pack": pack, "row": row, "exchange": exchange}
     arguments = _read_source(schema)[1:-2]
@@ -68,16 +68,16 @@ def _mapper(
 
 
 def _reader(plan: NativePlan, schema: Schema, exchange: Any) -> Callable[[], Any]:
-    """A function that takes over the counts of the tuple in the exchange; returns its values."""
+    """A function that takes over the counts of the tuple in the exchange and returns its values."""
     namespace = _names(plan, schema, exchange)
     return eval(f"lambda: {_read_source(schema)}", namespace)  # type: ignore[no-any-return]
 
 
 class _Body:
-    """What both kinds have: a token for the core, rows to answer with, the error of the run.
+    """The base of operators and sources: a token for the core, rows for results, an error.
 
-    The plan keeps a body alive. A body does not refer to its plan: most plans go as soon as nobody
-    holds them, without waiting for the garbage collector.
+    The plan keeps a body alive. A body does not refer to its plan, so most plans are freed without
+    the garbage collector.
     """
 
     op: Any
@@ -94,17 +94,17 @@ class _Body:
         self.rows = self.one_row
 
     def bind(self, op: Any) -> Any:
-        """Meet the operator in the core."""
+        """Attach the body to its operator in the core."""
         self.exchange = lib.xs_python_exchange(checked(op))
         self.exchange.rows = self.one_row.slots
         return op
 
     def register(self, plan: NativePlan, call: Callable[[], Any]) -> None:
-        """Have the core find the body, and what it calls, for as long as the plan lives."""
+        """Register the body and its function with the core for the lifetime of the plan."""
         plan.keep(_Registration(self, call))
 
     def answer_one(self, value: Any) -> None:
-        """Emit one tuple; the row is always the same."""
+        """Emit one tuple; the row is reused."""
         self.packs[0](value, self.one_row, 0)
         self.exchange.count = 1
 
@@ -132,7 +132,7 @@ class _Body:
 
 
 class _Registration:
-    """Holds a body and what the core calls; takes both out of the tables when its plan goes."""
+    """Holds a body and its function; removes both from the tables when the plan is freed."""
 
     def __init__(self, body: _Body, call: Callable[[], Any]) -> None:
         self.body, self.call, self.token = body, call, body.token
@@ -178,14 +178,14 @@ class PythonOperator(_Body):
             self.answer_one(values[0] if len(values) == 1 else values)
 
     def _flag(self, verdict: Any) -> bool:
-        """A number or None in place of a flag; anything else is a mistake."""
+        """Accept a number or None as a flag; raise an error for anything else."""
         if verdict is None or isinstance(verdict, int | float | np.bool_ | np.number):
             return bool(verdict)
         raise SchemaError(f"{self.label}: a filter returns True or False, not {shown(verdict)}")
 
     def _iterate(self) -> None:
         values = self.readers[self.exchange.port]()
-        self.exchange.port = 0  # from here on the port that is answered on
+        self.exchange.port = 0  # from here on the output port
         emitted = self.function(*values)
         if emitted is not None:
             self.answer(emitted)
@@ -223,7 +223,7 @@ def _body(token: int) -> _Body:
 
 
 def _interrupted(kind: Any, error: BaseException, traceback: Any) -> None:
-    """Ctrl-C can strike before a callback's first line, where it cannot catch anything itself."""
+    """Handle an exception of a callback; Ctrl-C may arrive before its first line."""
     body = _body(traceback.tb_frame.f_locals["token"])
     body.error = error
     if isinstance(body, PythonOperator) and traceback.tb_frame.f_code.co_name == _PROCESS:
@@ -235,7 +235,7 @@ _PROCESS = "xs_python_process"
 
 @ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_process(token: int) -> int:
-    """The core has a tuple for a Python operator."""
+    """Called by the core with a tuple for a Python operator."""
     try:
         _calls[token]()()  # type: ignore[misc]
     except BaseException as error:
@@ -246,7 +246,7 @@ def xs_python_process(token: int) -> int:
 
 @ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_produce(token: int) -> int:
-    """The core wants the next tuple of a Python source."""
+    """Called by the core for the next tuple of a Python source."""
     try:
         return int(_calls[token]()())  # type: ignore[misc]
     except BaseException as error:
@@ -256,7 +256,7 @@ def xs_python_produce(token: int) -> int:
 
 @ffi.def_extern(error=lib.XS_FAILED, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def xs_python_finish(token: int) -> int:
-    """The streams of a Python operator have ended."""
+    """Called by the core when the streams of a Python operator have ended."""
     try:
         _body(token).finish()
     except BaseException as error:
@@ -266,9 +266,9 @@ def xs_python_finish(token: int) -> int:
 
 
 def take_error(op: Any) -> BaseException | None:
-    """What the Python body behind an operator raised, if it did.
+    """Return the exception of an operator's Python body, or None.
 
-    It is handed over: its traceback leads to the run, and the body would keep that in a cycle.
+    The body forgets it: its traceback refers to the run, which would make a cycle.
     """
     for reference in list(_bodies.values()):
         body = reference()

@@ -1,4 +1,4 @@
-/* Tuples that arrive at times of their own: how late they are let in, and how long their results take. */
+/* Tuples with arrival times: how late they are admitted, and how long their results take. */
 #include "engine.h"
 
 static int32_t bucket_of(int64_t ns)
@@ -48,7 +48,7 @@ void arrivals_note(xs_op *op, int64_t late_ns)
     if (arrivals->length == arrivals->capacity) {
         int64_t capacity = arrivals->capacity ? 2 * arrivals->capacity : 64;
         int64_t *under_way = realloc(arrivals->under_way, (size_t)capacity * sizeof *under_way);
-        if (!under_way) return; /* one latency less is known */
+        if (!under_way) return; /* one latency is not measured */
         arrivals->under_way = under_way;
         arrivals->capacity = capacity;
     }
@@ -68,7 +68,7 @@ void arrivals_settle(xs_plan *plan)
     }
 }
 
-/* Tuples that are on their way through the parts of a plan. */
+/* Tuples that are in flight between the parts of a plan. */
 struct xs_under_way {
     int64_t length;
     struct {
@@ -91,7 +91,7 @@ xs_under_way *arrivals_take(xs_plan *plan)
             taken->tuple[taken->length].arrivals = arrivals;
             taken->tuple[taken->length++].arrived_ns = arrivals->under_way[j];
         }
-        if (arrivals) arrivals->length = 0; /* without memory some latencies are not known */
+        if (arrivals) arrivals->length = 0; /* out of memory: some latencies are not measured */
     }
     return taken;
 }

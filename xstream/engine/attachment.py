@@ -1,4 +1,4 @@
-"""What an operator has outside the core during one run: a thread, a file, a position."""
+"""Attachments: resources of an operator outside the core during a run: a thread, a file."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = ["Attachment", "Outcome", "Position", "Resumable"]
 
-#: How a run ended: its sources have ended, somebody stopped it, or an operator failed.
+#: How a run ended: its sources ended, it was stopped, or an operator failed.
 Outcome = Literal["done", "stopped", "failed"]
-#: Where a source or a sink is: plain numbers and strings, as JSON holds them.
+#: The position of a source or a sink: plain numbers and strings, as in JSON.
 Position = Mapping[str, Any]
 
 
 class Attachment(Protocol):
-    """Begins and ends with a run, and keeps the error that its operator failed of."""
+    """Starts and ends with a run, and keeps the error of its operator."""
 
     @property
     def error(self) -> BaseException | None:
-        """What went wrong, where the operator failed."""
+        """The error, if the operator failed."""
 
     def begin(self) -> None:
-        """The run begins."""
+        """Called when the run starts."""
 
     def end(self, outcome: Outcome) -> None:
-        """The run is over. What an output still lacks is written; an error is raised."""
+        """Called when the run is over: completes an output, and raises an error if that fails."""
 
 
 @runtime_checkable
 class Resumable(Attachment, Protocol):
     """A source that can be read again from a position, or a sink that can be cut back to one.
 
-    Positions are taken where nothing is in flight: after a burst, or when a run is over.
+    Positions are taken when no tuple is in flight: after a burst, or when a run is over.
     """
 
     def position(self) -> Position:
-        """Where it is. A sink first brings everything up to there to the disk."""
+        """Return the position. A sink first flushes everything up to there to disk."""
 
     def restore(self, position: Position) -> None:
-        """Begin there; before the run begins. An InputError where that cannot be done."""
+        """Set the position before the run starts. Raises an InputError if that is not possible."""

@@ -1,10 +1,10 @@
-/* Profiled runs: what each operator makes the memory manager do. */
+/* Profiled runs: the costs that each operator causes in the memory manager. */
 #include "engine.h"
 
 enum { COUNTERS = sizeof(xs_cost) / sizeof(int64_t) };
 
-/* A cost is nothing but counters; they are added and subtracted all alike. Two threads may charge the
- * same operator: the one that runs it and the one that passes tuples to it. */
+/* A cost consists of counters, which are all added and subtracted in the same way. Two threads may
+ * charge the same operator: the one that runs it and the one that passes tuples to it. */
 static void cost_add(xs_cost *to, const xs_cost *from, int64_t sign)
 {
     int64_t *a = (int64_t *)to;
@@ -12,14 +12,14 @@ static void cost_add(xs_cost *to, const xs_cost *from, int64_t sign)
     for (int i = 0; i < COUNTERS; i++) __atomic_fetch_add(&a[i], sign * b[i], __ATOMIC_RELAXED);
 }
 
-/* What this thread has made the manager do so far. */
+/* The costs of this thread so far. */
 static xs_cost cost_now(const xs_plan *plan)
 {
     xs_tally *tally = tally_of(plan->manager);
     xs_cost now = {.allocations = count_get(&tally->allocations),
                    .reallocations = count_get(&tally->reallocations),
                    .moved_reallocations = count_get(&tally->moved_reallocations),
-                   .manager_ns = profile_ticks(plan->manager)}; /* ns when somebody reads it */
+                   .manager_ns = profile_ticks(plan->manager)}; /* converted to ns when it is read */
     for (int why = 0; why < XS_REASONS; why++)
         now.bytes_copied[why] = count_get(&tally->bytes_copied[why]);
     return now;
@@ -44,7 +44,7 @@ void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark)
     cost_add(op->cost, &plan->child_cost, -1);
     plan->child_cost = mark->outer_child;
     cost_add(&plan->child_cost, &spent, 1);
-    /* Whoever called is charged neither the operator's time nor what counting its costs takes. */
+    /* The caller is charged neither the operator's time nor the time for counting its costs. */
     plan->child_ns = mark->outer_child_ns + engine_now_ns() - mark->begin_ns;
 }
 

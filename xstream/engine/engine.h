@@ -1,4 +1,4 @@
-/* What operators and schedulers know of each other: operators, edges, queues, and passing a tuple. */
+/* Shared by operators and schedulers: operators, edges, queues, and passing a tuple. */
 #ifndef XS_ENGINE_H
 #define XS_ENGINE_H
 #include "../sigseg/internal.h"
@@ -12,23 +12,23 @@ enum { MAX_FIELDS = 64 };
 typedef struct {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
     int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
-    /* The same for up to `most` tuples, where a source and its only consumer can do several at once:
-     * rows of slots without segments, one after another. */
+    /* The same for up to `most` tuples, if a source and its only consumer can process several at once:
+     * consecutive rows of slots without segments. */
     int32_t (*produce_many)(xs_op *op, int64_t most, int64_t *made);
     int32_t (*process_many)(xs_op *op, const xs_slot *rows, int64_t count);
     int32_t (*finish)(xs_op *op);  /* the streams have ended and everything is processed */
     void (*destroy)(xs_op *op);
-    /* Operators without state: another one that does the same, for a part of the plan that another
-     * thread runs. NULL: no memory. Where only some have none, `stateless` says which. */
+    /* Operators without state: a copy of the operator, for a part of the plan that another thread
+     * runs. NULL: no memory. `stateless` decides if only some operators of the kind have no state. */
     xs_op *(*clone)(xs_op *op, xs_plan *plan);
     bool (*stateless)(const xs_op *op);
 } xs_op_table;
 
-/* Tuples that wait for one input port, copied, in a ring that grows. */
+/* Copies of tuples that wait for one input port, in a ring buffer that grows. */
 typedef struct xs_queue {
     xs_op *op;
     int32_t port;
-    bool ready; /* stands in the plan's list of queues with tuples */
+    bool ready; /* is in the plan's list of queues with tuples */
     struct xs_queue *next_ready;
     xs_slot *ring;
     int64_t capacity, head, length, peak; /* in tuples; capacity is a power of two */
@@ -42,7 +42,7 @@ typedef struct {
     xs_queue *queue;
     int32_t port;
     bool direct;   /* called by reference; else queued */
-    xs_ring *ring; /* where another thread runs `to`: what leads there */
+    xs_ring *ring; /* if another thread runs `to`: the ring that leads there */
 } xs_edge;
 
 typedef struct {
@@ -58,37 +58,37 @@ typedef struct {
     int64_t bucket[DELAY_BUCKETS];
 } xs_delays;
 
-/* What a source measures of tuples that arrive at times of their own. */
+/* Measurements of a source whose tuples have arrival times. */
 typedef struct {
     xs_delays lateness, latency;
-    int64_t *under_way; /* when tuples arrived whose results are not complete */
+    int64_t *under_way; /* arrival times of tuples whose results are not complete */
     int64_t length, capacity;
 } xs_arrivals;
 
-/* The first cache line is all that a hop touches. */
+/* A hop touches only the first cache line. */
 struct xs_op {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* see op_new */
     xs_plan *plan;
     int64_t tuples, samples, emitted;
-    xs_op *only;       /* the only successor of port 0, where there is one, called directly */
+    xs_op *only;       /* the only successor of port 0, if it is called directly */
     int32_t only_port;
     int32_t measured;  /* the first segment field, whose samples are counted; or -1 */
-    int64_t busy_ns;   /* in the tuples that were timed, weighted by how many each stands for */
+    int64_t busy_ns;   /* of the timed tuples, weighted by the number each stands for */
 
     int64_t timed_tuples; /* weighted as well */
-    int64_t dropped;      /* tuples or rows that it let go: too late, or too many */
+    int64_t dropped;      /* tuples or rows that it dropped: too late, or too many */
     const xs_op_table *table;
     int32_t id, ins, outs;
     bool ended;        /* a source without more tuples */
     bool ready;
     xs_out *out;
-    xs_queue *in;      /* one a port */
+    xs_queue *in;      /* one per port */
     xs_shape *in_shape;
     xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
     xs_cost *cost;     /* in profiled runs */
-    xs_arrivals *arrivals; /* of a source whose tuples arrive at times of their own */
-    bool driven; /* a source that another one asks for its tuples, and that no scheduler admits */
-    xs_op **clone;     /* by part of the plan: what stands in for it there, or NULL */
+    xs_arrivals *arrivals; /* of a source whose tuples have arrival times */
+    bool driven; /* a source driven by another source, not admitted by a scheduler */
+    xs_op **clone;     /* by part of the plan: its clone there, or NULL */
     int32_t clones;    /* parts before its own */
     xs_op *original;   /* of a clone */
     int32_t place;     /* in the plan's order */
@@ -96,17 +96,17 @@ struct xs_op {
 
 struct xs_plan {
     bool slow_pass; /* any of the next three */
-    bool copies;    /* copy-always: handing a segment over copies it */
+    bool copies;    /* copy-always: passing a segment copies it */
     bool timed;     /* what runs is */
-    bool spilled;   /* the stack ran short: tuples of direct edges wait, and none may overtake them */
-    uintptr_t stack_floor; /* direct calls nest down to here */
+    bool spilled;   /* stack limit reached: tuples of direct edges queue; none may overtake them */
+    uintptr_t stack_floor; /* the stack limit of direct calls */
     int64_t child_ns, weight; /* of a timed tuple among all */
     int64_t until_timed, gap; /* tuples until the next timed one; their number on average */
-    uint64_t random;          /* what the next is drawn from */
+    uint64_t random;          /* state of the random numbers for it */
     bool profiled;
-    xs_cost child_cost; /* of what the operator that runs has called */
-    /* The tuple that whoever is being called may take segments from, leaving NULL: the caller emits
-     * it once, to one operator, and has no further use for it. NULL: none. */
+    xs_cost child_cost; /* of the operators that the running one has called */
+    /* The tuple from which the called operator may take segments, leaving NULL: the caller emits it
+     * once, to one operator, and does not use it afterwards. NULL: none. */
     xs_slot *given;
     xs_manager *manager;
     xs_op **op;
@@ -114,7 +114,7 @@ struct xs_plan {
     const struct xs_scheduler *scheduler;
     int64_t tuple_burst; /* 0: no rate control */
     int64_t slice_ns;
-    int64_t deadline_ns, looked_ns; /* when to go back to Python; when the clock was last read */
+    int64_t deadline_ns, looked_ns; /* when to return to Python; when the clock was last read */
     int32_t until_look, look_every; /* tuples */
     bool overdue;
     xs_queue *ready_queue_head, *ready_queue_tail; /* least recently dequeued first */
@@ -125,23 +125,23 @@ struct xs_plan {
     int32_t ordered, entries; /* operators; sources among them */
     xs_op **source;
     int32_t sources;
-    int32_t finished; /* how many operators have been told the end */
+    int32_t finished; /* operators that were notified of the end */
     bool admitting, sources_ended, waiting;
     bool live;        /* some source measures arrivals */
-    bool settle;      /* return at the next point where nothing is under way */
+    bool settle;      /* return at the next point where no tuple is in flight */
     /* Parts: a plan that several threads run is cut into several, with a ring between neighbours.
      * The first part has the sources and owns the others. */
     int32_t part, parts;
     xs_plan **later;  /* in the first: the other parts */
     xs_ring *ring_in, *ring_out;
     xs_under_way *arrived; /* with the burst that is being taken */
-    bool cut_off;     /* what comes before has failed: nothing is finished */
-    bool patient;     /* sources wait for other threads: naps may grow */
+    bool cut_off;     /* an earlier part has failed: operators are not finished */
+    bool patient;     /* sources wait for other threads: sleeps may become longer */
     int64_t nap_ns;
-    bool cut_short;         /* a burst: which source's, how much of it there was, what the others said */
+    bool cut_short;         /* the current burst: its source, tuples so far, status of the others */
     int32_t admit_source, admit_overall;
     int64_t admitted;
-    /* The first failure: who, where, on what. */
+    /* The first failure: operator, port and tuple. */
     xs_op *failed_op;
     int32_t failed_port;
     int32_t failed_fields;
@@ -153,7 +153,7 @@ struct xs_plan {
 
 /* A scheduler chooses among the queues with tuples. */
 typedef struct xs_scheduler {
-    /* Run something that waits; XS_END when nothing does. */
+    /* Process a waiting tuple; XS_END if there is none. */
     int32_t (*step)(xs_plan *plan);
     bool by_operator; /* ready operators instead of ready queues */
     bool direct;      /* successors are called by reference */
@@ -161,9 +161,9 @@ typedef struct xs_scheduler {
 
 int64_t engine_now_ns(void);
 
-/* Busy times are to cost next to nothing: of the tuples that are let in or taken from a queue one in 64
- * is timed, with all that it calls; one in 8 of those that take long, of which there are few; and each
- * of an operator's first, so that none that has run is without a time. */
+/* Measuring busy times must cost little: one in 64 of the tuples that are admitted or dequeued is
+ * timed, with all operators that it calls; one in 8 of slow tuples, which are few; and each of an
+ * operator's first tuples, so that every operator that has run has a time. */
 enum { FIRST_TIMED = 8 };
 void plan_draw_timing(xs_plan *plan);
 static inline void plan_set_timing(xs_plan *plan, bool timed, int64_t weight)
@@ -177,8 +177,7 @@ static inline void plan_sample_timing(xs_plan *plan)
     if (unlikely(--plan->until_timed < 0 || plan->timed)) plan_draw_timing(plan);
 }
 
-/* Is it time to go back to Python? The clock is read now and then, the more often the longer tuples
- * take. */
+/* Is it time to return to Python? The clock is read more often the longer tuples take. */
 bool plan_look_up(xs_plan *plan);
 static inline bool plan_overdue(xs_plan *plan)
 {
@@ -197,7 +196,7 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
 /* In a part that is not the operator's own: the first failure of `plan`. */
 int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tuple);
 int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple);
-/* Segments that somebody has taken are gone already. */
+/* Segments that were taken are already NULL. */
 static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 {
     for (; segments; segments &= segments - 1) {
@@ -208,16 +207,17 @@ static inline void tuple_drop(const xs_slot *tuple, uint64_t segments)
 
 /* arrivals.c */
 bool arrivals_measure(xs_op *op); /* from now on; false without memory */
-/* A tuple that arrived, or was due, so long ago is about to be emitted. */
+/* A tuple that arrived, or was due, this long ago is about to be emitted. */
 void arrivals_note(xs_op *op, int64_t late_ns);
-/* Everything that was let in has been processed. */
+/* All admitted tuples have been processed. */
 void arrivals_settle(xs_plan *plan);
-/* The same in two steps, for a plan in parts: the first takes what is under way, NULL where nothing is,
- * and the last settles it when it has come that far. */
+/* The same in two steps, for a plan in parts: the first part takes the arrivals in flight (NULL if there
+ * are none), and the last part settles them when the tuples have reached it. */
 xs_under_way *arrivals_take(xs_plan *plan);
 void arrivals_settle_taken(xs_under_way *taken); /* and frees it */
 
-/* cost.c: what happens between the two is put down to an operator, less what it calls itself */
+/* cost.c: the costs between the two calls are charged to an operator, without those of operators it
+ * calls */
 typedef struct {
     xs_cost before, outer_child;
     int64_t begin_ns, outer_child_ns;
@@ -225,8 +225,8 @@ typedef struct {
 
 void cost_enter(xs_plan *plan, xs_cost_mark *mark);
 void cost_leave(xs_op *op, const xs_cost_mark *mark);
-void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark); /* `plan` has done it for op */
-/* The same for what is done on the way to an operator: its time is the operator's too. */
+void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark); /* on the thread of `plan`, for op */
+/* The same for passing a tuple to an operator, whose time is charged to the operator too. */
 static inline void cost_leave_passing(xs_op *op, const xs_cost_mark *mark)
 {
     op->busy_ns += engine_now_ns() - mark->begin_ns;
@@ -241,35 +241,35 @@ void queue_clear(xs_queue *queue);
 const xs_slot *queue_last(const xs_queue *queue); /* the newest tuple; there must be one */
 void queue_drop_last(xs_queue *queue);
 int32_t queue_run_one(xs_queue *queue); /* pops, processes, drops */
-int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple); /* as if it had been popped */
+int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple); /* as if it were the result of a pop */
 void queue_mark_ready(xs_queue *queue);
 xs_queue *ready_queue_take(xs_plan *plan);
 void ready_op_remove(xs_op *op);
-int32_t op_run_waiting(xs_op *op); /* what waits for it now, not what comes meanwhile */
+int32_t op_run_waiting(xs_op *op); /* tuples that wait now, not those that are queued meanwhile */
 
-/* ring.c: from a part of a plan to the next. One thread gives, one takes. */
+/* ring.c: from a part of a plan to the next. One producer thread, one consumer thread. */
 typedef enum {
     RING_TUPLE,
     RING_BURST,  /* the burst of tuples is complete */
-    RING_END,    /* no more will come */
-    RING_FAILED, /* nor here, for an operator has failed */
+    RING_END,    /* no more tuples follow */
+    RING_FAILED, /* the same, because an operator has failed */
     RING_EMPTY
 } xs_ring_kind;
 
 xs_ring *ring_new(xs_plan *giver);
 void ring_free(xs_ring *ring); /* with what is in it */
-/* What is to run here in place of edge->to, because the thread there has enough to do; or NULL. */
+/* The clone that runs here in place of edge->to while the thread there has enough to do; or NULL. */
 xs_op *ring_stand_in(const xs_edge *edge);
 int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape);
 void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple); /* takes over the counts */
-/* Says something between the tuples; a burst without tuples or arrivals is not worth saying. */
+/* Puts a mark between the tuples; the end of a burst without tuples or arrivals is left out. */
 void ring_mark(xs_ring *ring, xs_ring_kind kind);
 void ring_mark_burst(xs_ring *ring, xs_under_way *arrivals);
-void ring_wake(xs_ring *ring); /* the giver has nothing more for a while */
+void ring_wake(xs_ring *ring); /* the producer pauses */
 /* The next tuple, whose counts go to the caller, or mark; with a burst comes what ring_mark_burst was
  * given, in tuple[0].i. Waits at most until the deadline. */
 xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t deadline_ns);
-/* Nobody takes any more, and nothing more comes out: what is in it and what is given is dropped. */
+/* Closes the ring for both sides: its tuples, and those put into it later, are dropped. */
 void ring_abandon(xs_ring *ring);
 
 static inline void op_counts(xs_op *op, const xs_slot *tuple)
@@ -278,13 +278,13 @@ static inline void op_counts(xs_op *op, const xs_slot *tuple)
     op->samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
 }
 
-enum { MANY = 64 }; /* tuples that are let in at once, at most */
+enum { MANY = 64 }; /* the largest number of tuples admitted at once */
 int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count); /* on port 0 */
 
-/* Hands a tuple over an edge: by reference if it can be, else through the queue. */
+/* Passes a tuple over an edge: by reference if possible, else through the queue. */
 int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
 
-/* Emits a tuple that the caller goes on using. */
+/* Emits a tuple that the caller continues to use. */
 static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     const xs_out *out = &op->out[port];
@@ -297,8 +297,8 @@ static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
     return XS_OK;
 }
 
-/* Emits a tuple whose segments may be taken: `tuple` if they are the caller's alone to give, NULL if
- * not. Of several successors only the last may take any, when the others have seen them. */
+/* Emits a tuple whose segments may be taken: `tuple` if the caller owns them alone, else NULL. Of
+ * several successors only the last may take them, after the others have processed them. */
 static inline int32_t emit_giving(xs_op *op, int32_t port, const xs_slot *tuple, xs_slot *given)
 {
     const xs_out *out = &op->out[port];

@@ -26,7 +26,7 @@ def debug_asked() -> bool:
 class NativePlan:
     """Owns a plan of the C core, which is freed together with this object.
 
-    With `debug`, its kernels check indices and divisions; None: as the environment says.
+    With `debug`, its kernels check indices and divisions; None uses the environment's setting.
     """
 
     def __init__(self, manager: MemoryManager, debug: bool | None = None) -> None:
@@ -34,28 +34,28 @@ class NativePlan:
         self.debug = debug_asked() if debug is None else debug
         self.handle = ffi.gc(_checked(lib.xs_plan_new(manager._handle)), lib.xs_plan_free)
         self.kept: list[Any] = []
-        #: What operators have outside the core, by the operator.
+        #: The attachments of operators.
         self.attached: list[tuple[Any, Attachment]] = []
 
     def keep(self, *values: Any) -> None:
-        """Keep Python objects alive for as long as the plan may look at their memory."""
+        """Keep Python objects alive for as long as the plan may use their memory."""
         self.kept.extend(values)
 
     def attach(self, op: Any, attachment: Attachment) -> None:
-        """Begin and end something with the run that an operator needs."""
+        """Add an attachment of an operator, which starts and ends with the run."""
         self.attached.append((op, attachment))
 
     def attachment(self, op: Any) -> Attachment | None:
-        """What is attached to an operator."""
+        """The attachment of an operator."""
         return next((attachment for own, attachment in self.attached if own == op), None)
 
     def begin(self) -> None:
-        """The run begins."""
+        """Start the attachments."""
         for _, attachment in self.attached:
             attachment.begin()
 
     def end(self, outcome: Outcome) -> list[tuple[Any, BaseException]]:
-        """The run is over; what went wrong at its end, by operator."""
+        """End the attachments; return the errors by operator."""
         errors: list[tuple[Any, BaseException]] = []
         for op, attachment in self.attached:
             try:
@@ -65,7 +65,7 @@ class NativePlan:
         return errors
 
     def shape(self, op: Any, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]) -> None:
-        """Tell an operator what its ports carry."""
+        """Set the schemas of an operator's ports."""
         _checked_status(lib.xs_plan_shape_in(op, len(inputs), _shapes(inputs)))
         _checked_status(lib.xs_plan_shape_out(op, len(outputs), _shapes(outputs)))
 
@@ -74,7 +74,7 @@ class NativePlan:
         _checked_status(lib.xs_plan_connect(source, out_port, target, in_port))
 
     def signals(self, schema: Schema) -> tuple[Signal | None, ...]:
-        """For each field that is a segment, what its SigSegs have in common."""
+        """For each segment field, the common properties of its SigSegs."""
         return tuple(
             Signal(type_.dtype, type_.timebase, self.manager)
             if isinstance(type_, Segment)
@@ -84,14 +84,14 @@ class NativePlan:
 
 
 def owned(segment: SigSeg, manager: MemoryManager) -> SigSeg:
-    """The segment under a run's manager: itself, or a copy."""
+    """The segment under a run's manager: the same segment, or a copy."""
     if segment.manager is manager:
         return segment
     return SigSeg(segment.materialise(), segment.start, segment.timebase, manager)
 
 
 def read_slots(slots: Any, schema: Schema, signals: tuple[Signal | None, ...]) -> tuple[Any, ...]:
-    """The values of a tuple that stays with the core; segments get a count of their own."""
+    """The values of a tuple that remains in the core; segments get an additional count."""
     values: list[Any] = []
     for i, (type_, signal) in enumerate(zip(schema.types, signals, strict=True)):
         if signal is not None:

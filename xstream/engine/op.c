@@ -1,4 +1,4 @@
-/* Operators in general: making one, failing, and the ways to pass a tuple that are not the usual. */
+/* Operators: creation, failure, and the slow paths of passing a tuple. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -12,7 +12,7 @@ int64_t engine_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* As long as an operator's first tuples last this stands in for what processes them. */
+/* Replaces the process function for an operator's first tuples. */
 static int32_t process_first(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_plan *plan = op->plan;
@@ -88,7 +88,7 @@ int32_t pass_failed(xs_op *op, int32_t port, const xs_slot *tuple)
     return plan_failed_at(op->plan, op, port, tuple);
 }
 
-/* Keeps the first failing tuple, so that whoever reports the failure can show it. */
+/* Keeps the first failing tuple for the error message. */
 int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tuple)
 {
     if (plan->failed_op) return XS_FAILED;
@@ -101,12 +101,12 @@ int32_t plan_failed_at(xs_plan *plan, xs_op *op, int32_t port, const xs_slot *tu
     for (uint64_t left = shape->segments; left; left &= left - 1) {
         xs_seg *seg = tuple[__builtin_ctzll(left)].seg;
         if (seg) xs_seg_ref(seg);
-        else plan->failed_segments &= ~(left & -left); /* taken, and gone */
+        else plan->failed_segments &= ~(left & -left); /* taken by a successor */
     }
     return XS_FAILED;
 }
 
-/* Time spent in successors is theirs: what is left is the operator's own. */
+/* Time spent in successors is charged to them, the rest to the operator. */
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_plan *plan = op->plan;
@@ -123,7 +123,7 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
-/* Segments as copy-always hands them over: each a copy, in place of what `own` held before. */
+/* Segments as copy-always passes them: copies, which replace those in `own`. */
 static bool tuple_copied(xs_slot *own, const xs_slot *from, const xs_shape *shape)
 {
     bool in_place = own == from;
@@ -146,8 +146,8 @@ static bool stack_is_short(const xs_plan *plan)
     return (uintptr_t)__builtin_frame_address(0) < plan->stack_floor;
 }
 
-/* What cannot simply be called: queued edges, other threads' operators, deep calls, copies on passing,
- * timed tuples. Here too forwarded tuples go along a chain in a loop. */
+/* All cases other than a plain call: queued edges, operators of other threads, deep calls, copies on
+ * passing, timed tuples. Forwarded tuples pass along a chain in a loop here too. */
 static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
     xs_slot own[MAX_FIELDS];
@@ -160,7 +160,7 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
             break;
         }
         xs_plan *plan = to->plan;
-        if (to->original && stack_is_short(plan)) { /* a clone keeps no tuples waiting */
+        if (to->original && stack_is_short(plan)) { /* a clone has no queue */
             status = ring_pass(plan->ring_out, &to->original->in[edge->port], tuple, shape);
             break;
         }
@@ -205,7 +205,7 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
     return status;
 }
 
-/* Forwarded tuples go along a chain in a loop: no call nests, however long the chain. */
+/* Forwarded tuples pass along a chain in a loop, so that calls do not nest. */
 int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
 {
     xs_op *to = edge->to;
@@ -225,7 +225,7 @@ int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
     }
 }
 
-/* Only some tuples are timed; the rest are taken to be like them. */
+/* Only some tuples are timed; the others are assumed to take as long. */
 int64_t op_busy_ns(const xs_op *op)
 {
     if (!op->timed_tuples) return 0;

@@ -26,8 +26,8 @@ __all__ = [
     "whole_number",
 ]
 
-#: The largest width, gap, step or count. Indices end at 2**62: an index and a few sizes added up
-#: stay far from the end of 64 bits.
+#: The largest width, gap, step or count. Indices end at 2**62, so an index plus a few sizes fits
+#: into 64 bits.
 MAX_SIZE = 2**60
 
 
@@ -40,7 +40,7 @@ class Operator:
     #: Names of the input ports; the last one repeats if `variadic`.
     ports: ClassVar[tuple[str, ...]] = ("in",)
     variadic: ClassVar[bool] = False
-    #: Whether its outputs may lead nowhere: it is of use without them.
+    #: Whether its outputs may be left unconnected.
     outputs_optional: ClassVar[bool] = False
 
     @property
@@ -69,11 +69,11 @@ class Operator:
         return self.create(plan, inputs, outputs)
 
     def stage(self, inputs: Schema) -> Any:
-        """What it does as part of a compiled region (a `Stage`); None where it cannot be one."""
+        """The `Stage` of the operator in a compiled region; None if it cannot be part of one."""
         return None
 
     def raised(self, op: Any) -> BaseException | None:
-        """What a function of the user's raised inside the operator, if that is why it failed."""
+        """The exception of a user's function inside the operator, if that is why it failed."""
         return None
 
 
@@ -89,9 +89,9 @@ def one_segment(operator: Operator, schema: Schema, port: int = 0) -> Segment:
 
 
 def same_schema(operator: Operator, inputs: tuple[Schema, ...]) -> Schema:
-    """The one schema of all inputs, or a SchemaError that names the port that differs.
+    """The common schema of all inputs; raises a SchemaError that names a port that differs.
 
-    Indices that are those of one timebase in all inputs keep it.
+    Indices keep their timebase if it is the same in all inputs.
     """
     for port, schema in enumerate(inputs):
         if schema.types != inputs[0].types:
@@ -103,7 +103,7 @@ def same_schema(operator: Operator, inputs: tuple[Schema, ...]) -> Schema:
 
 
 def _common(operator: Operator, inputs: tuple[Schema, ...], number: int) -> Field:
-    """A field that is of one type in all inputs, with the timebase that they share."""
+    """A field that has the same type in all inputs, with their common timebase."""
     first = inputs[0].fields[number]
     if not isinstance(first.type, Scalar):
         return first
@@ -118,7 +118,7 @@ def _common(operator: Operator, inputs: tuple[Schema, ...], number: int) -> Fiel
 
 
 def numeric_segment(operator: Operator, schema: Schema, kinds: str, port: int = 0) -> Segment:
-    """The segment type of a stream of numbers of such dtype kinds, or a SchemaError."""
+    """The segment type of a stream with samples of the given kinds, or a SchemaError."""
     segment = one_segment(operator, schema, port)
     if segment.dtype.kind not in kinds:
         what = "real or complex" if "c" in kinds else "real"
@@ -132,9 +132,9 @@ def numeric_segment(operator: Operator, schema: Schema, kinds: str, port: int = 
 def whole_number(
     operator: Operator, name: str, least: int = -MAX_SIZE, most: int = MAX_SIZE
 ) -> None:
-    """A GraphError unless a parameter is a whole number from `least` to `most`.
+    """Raise a GraphError unless a parameter is a whole number from `least` to `most`.
 
-    Numpy's integers become Python's, which do not overflow in what is computed from them.
+    Numpy's integers are converted to Python's, which do not overflow.
     """
     value = getattr(operator, name)
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -153,7 +153,7 @@ def finite_number(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> None:
-    """A GraphError unless a parameter is a finite number from `low` to `high`."""
+    """Raise a GraphError unless a parameter is a finite number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise GraphError(f"{operator.kind}: {name} is a number, not {value!r}")
     if isinstance(value, int | np.integer) and not -(2**63) <= value < 2**63:

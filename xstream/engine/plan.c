@@ -1,7 +1,7 @@
-/* Plans: building one, and what runs need to know of the clock. */
+/* Plans: construction, failures, and when to read the clock. */
 #include "engine.h"
 
-enum { LOOK_EVERY_MAX = 32 }; /* tuples between two looks at the clock */
+enum { LOOK_EVERY_MAX = 32 }; /* tuples between two readings of the clock */
 
 xs_plan *xs_plan_new(xs_manager *manager)
 {
@@ -30,7 +30,7 @@ static void op_free(xs_op *op)
 
 void xs_plan_free(xs_plan *plan)
 {
-    if (plan->ring_out) ring_free(plan->ring_out); /* what is in it is for operators of others */
+    if (plan->ring_out) ring_free(plan->ring_out); /* its tuples are for operators of other parts */
     plan->ring_out = NULL;
     for (int32_t i = 0; i < plan->parts - 1; i++) {
         if (plan->later[i]->ring_out) ring_free(plan->later[i]->ring_out);
@@ -94,8 +94,8 @@ bool plan_look_up(xs_plan *plan)
     return plan->overdue = now > plan->deadline_ns;
 }
 
-/* Gaps of random length: operators take turns, and a fixed one would fall in step with them. A timed
- * tuple counts for as many as the gap before it is long on average. */
+/* Gaps of random length, because a fixed gap could always select the same operators. A timed tuple
+ * counts for as many tuples as a gap has on average. */
 void plan_draw_timing(xs_plan *plan)
 {
     bool due = plan->until_timed < 0;
@@ -113,8 +113,8 @@ void xs_plan_stop(xs_plan *plan)
     for (int32_t i = 0; i < plan->parts - 1; i++) xs_plan_stop(plan->later[i]);
 }
 
-/* Of several failures the one furthest down: what is above has gone on meanwhile, with tuples that one
- * thread would not have come to. */
+/* Of several failures the one in the last part: earlier parts may have processed tuples that one thread
+ * would not have reached. */
 void xs_plan_failure(xs_plan *plan, xs_failure *out)
 {
     for (int32_t i = plan->parts - 2; i >= 0; i--)

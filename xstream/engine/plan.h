@@ -1,16 +1,16 @@
-/* Plans: operators connected by edges. What runs them is in ../sched. */
+/* Plans: operators connected by edges. The schedulers in ../sched run them. */
 #ifndef XS_PLAN_H
 #define XS_PLAN_H
 #include "operator.h"
 
 xs_plan *xs_plan_new(xs_manager *manager);
-void xs_plan_free(xs_plan *plan); /* operators, queued tuples and all */
+void xs_plan_free(xs_plan *plan); /* with its operators and queued tuples */
 int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes);
 int32_t xs_plan_shape_out(xs_op *op, int32_t ports, const xs_shape *shapes);
 int32_t xs_plan_connect(xs_op *from, int32_t out_port, xs_op *to, int32_t in_port);
-void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit nothing more */
+void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit no more tuples */
 
-/* Before the first run: every tuple is timed, and what operators cost the manager is counted. */
+/* Before the first run: every tuple is timed, and the costs in the memory manager are counted. */
 int32_t xs_plan_profile(xs_plan *plan);
 void xs_op_cost_read(xs_op *op, xs_cost *out);
 
@@ -19,13 +19,13 @@ typedef struct {
     xs_op *stand_in; /* the operator, or its clone in another part that has failed in its place */
     int32_t port, fields;
     const xs_slot *tuple;
-    int32_t out_of_memory; /* whether that is what the failure was */
+    int32_t out_of_memory; /* whether that was the failure */
     const char *message;
 } xs_failure;
 void xs_plan_failure(xs_plan *plan, xs_failure *out);
 void xs_op_stats_read(xs_op *op, xs_op_stats *out);
-/* Of a source whose tuples arrive at times of their own: how late they were let in, and how long after
- * their arrival everything that they cause had been processed. Counts of 0 for any other operator. */
+/* Of a source whose tuples have arrival times: how late they were admitted, and the time from arrival
+ * until all their results were processed. Counts are 0 for any other operator. */
 void xs_op_delays_read(xs_op *op, xs_delay_stats *lateness, xs_delay_stats *latency);
 int64_t xs_plan_queue_bytes_peak(xs_plan *plan);
 

@@ -1,4 +1,4 @@
-/* Plain Python operators and sources: a tuple out to Python, tuples back. */
+/* Plain Python operators and sources: pass a tuple to Python and emit the results. */
 #include "engine.h"
 
 /* Defined by the extension module; the bodies are in xstream/engine/_python.py. */

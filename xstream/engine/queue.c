@@ -1,7 +1,7 @@
 /* Queues between operators. Tuples are copied in and out; a segment is passed on the way in. */
 #include "engine.h"
 
-enum { RING_MIN = 16, RING_KEEP = 4096 }; /* tuples; a larger ring goes when it runs empty */
+enum { RING_MIN = 16, RING_KEEP = 4096 }; /* tuples; a larger ring is freed when it is empty */
 
 static int32_t ring_fields(const xs_queue *queue) { return queue->op->in_shape[queue->port].fields; }
 
@@ -98,7 +98,7 @@ static void row_added(xs_queue *queue)
     if (queue->length == 1) queue_mark_ready(queue);
 }
 
-/* Whoever was to get the tuple is the one to name. */
+/* The error names the operator that should receive the tuple. */
 static int32_t push_failed(xs_queue *queue, const xs_slot *tuple)
 {
     op_out_of_memory(queue->op);
@@ -167,14 +167,15 @@ int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple)
     xs_plan *plan = op->plan;
     op_counts(op, tuple);
     plan_sample_timing(plan);
-    /* The copy was made on the way in, so this hand-over is by reference even under copy-always. */
+    /* The copy was made when the tuple was queued, so it is passed by reference even under
+     * copy-always. */
     plan->given = tuple;
     int32_t status = unlikely(plan->timed) ? process_timed(op, queue->port, tuple)
                                            : op->process(op, queue->port, tuple);
     if (status == XS_FORWARD) {
         const xs_out *out = &op->out[0];
         if (out->edges == 1 && !out->edge->direct && !out->edge->ring && !plan->copies) {
-            op->emitted++; /* from queue to queue: the counts move along */
+            op->emitted++; /* from queue to queue: the counts move too */
             return queue_push_owned(out->edge->queue, tuple);
         }
         status = emit_giving(op, 0, tuple, plan->given);

@@ -1,12 +1,12 @@
-/* Rings: tuples from a part of a plan to the next, which another thread runs.
+/* Rings: pass tuples from a part of a plan to the next, which another thread runs.
  *
  * An entry is the input port that a tuple is for and the tuple's slots, with counts on its segments;
- * or a mark. The giver alone writes `tail`, the taker alone `head`: no lock is taken to pass a tuple.
- * Whoever finds the ring full or empty looks again for a moment, and then parks.
+ * or a mark. Only the producer writes `tail`, and only the consumer writes `head`, so passing a tuple
+ * takes no lock. A thread that finds the ring full or empty polls for a moment and then parks.
  *
- * A taker that is parked is not woken by every tuple: a system call costs more than many small
- * operators. It is woken when much has come or when the giver is about to rest, and looks up by
- * itself after a while, soon at first.
+ * A parked consumer is not woken by every tuple, because a system call costs more than many small
+ * operators. It is woken when the ring holds many tuples or the producer is about to pause, and it
+ * also wakes up by itself, after intervals that grow.
  */
 #include <pthread.h>
 #include <time.h>
@@ -15,10 +15,10 @@
 
 enum {
     WORDS = 8192,  /* in a ring; a power of two */
-    PLENTY = 256,  /* words: the taker is busy for a while, the giver can do some of its work */
-    WAKE = 2048,   /* words: too many to let the taker sleep */
+    PLENTY = 256,  /* words: the consumer is busy for a while, the producer can do some of its work */
+    WAKE = 2048,   /* words: enough to wake the consumer */
     BYTES = 32 << 20, /* of samples in a ring; one entry may have more */
-    MARKS = 8,     /* what a first word below this says is a mark */
+    MARKS = 8,     /* a first word below this is a mark */
     LOOKS = 64,    /* at an empty or full ring before parking: some microseconds */
     PARK_MIN_NS = 100000,
     PARK_MAX_NS = 10000000,
@@ -28,17 +28,17 @@ struct xs_ring {
     xs_plan *giver;
     xs_slot *word;
     _Atomic int32_t abandoned;
-    /* The giver's: */
+    /* Used by the producer: */
     _Alignas(64) _Atomic int64_t tail;
-    int64_t known_head; /* as it last saw it: what is free is at least what that leaves */
-    int64_t marked;     /* the tail behind the last mark */
+    int64_t known_head; /* the last value read: at least this much is free */
+    int64_t marked;     /* the tail after the last mark */
     _Atomic int64_t given_bytes; /* of samples, ever */
     int64_t known_taken;
-    /* The taker's: */
+    /* Used by the consumer: */
     _Alignas(64) _Atomic int64_t head;
     int64_t known_tail, park_ns;
     _Atomic int64_t taken_bytes;
-    /* For whoever parks: */
+    /* For parked threads: */
     _Alignas(64) _Atomic int32_t giver_parked, taker_parked;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -80,7 +80,7 @@ static int64_t used_words(xs_ring *ring)
            atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* Both totals are read by the other side only where it is about to wait. */
+/* The other side reads these totals only when it is about to wait. */
 static int64_t used_bytes(xs_ring *ring)
 {
     return atomic_load_explicit(&ring->given_bytes, memory_order_acquire) -
@@ -110,8 +110,8 @@ static bool is_abandoned(xs_ring *ring)
     return atomic_load_explicit(&ring->abandoned, memory_order_acquire) != 0;
 }
 
-/* Whoever parks says so before it looks for the last time, and whoever changes something changes it
- * before it looks for sleepers; both in the one order of all (seq_cst) where a look is the last. */
+/* A thread that parks announces this before its last check, and a thread that changes the ring does
+ * so before it checks for parked threads. Both use seq_cst for the last check, so no wake-up is lost. */
 static void wake(xs_ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
@@ -139,7 +139,7 @@ void ring_abandon(xs_ring *ring)
 
 /* -- giving -------------------------------------------------------------------------------- */
 
-/* How many words there are at most, which is looked up only where it matters. */
+/* An upper bound of the words in the ring; `head` is read only if the bound is too high. */
 static int64_t fill(xs_ring *ring, int64_t matters)
 {
     int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -157,7 +157,7 @@ static int64_t fill_bytes(xs_ring *ring, int64_t matters)
     return given - ring->known_taken;
 }
 
-/* Parks until half of the ring is free; the time is nobody's. False: abandoned. */
+/* Parks until half of the ring is free; no operator is charged for the time. False: abandoned. */
 static bool wait_for_room(xs_ring *ring)
 {
     for (int look = 0; look < LOOKS; look++) {
@@ -177,7 +177,7 @@ static bool wait_for_room(xs_ring *ring)
     return !is_abandoned(ring);
 }
 
-/* The giver's position, with room for so many words; -1: abandoned. */
+/* The producer's position, with room for the given number of words; -1: abandoned. */
 static int64_t room_for(xs_ring *ring, int64_t words)
 {
     if (unlikely(is_abandoned(ring))) return -1;
@@ -198,7 +198,7 @@ static void publish(xs_ring *ring, int64_t tail)
 {
     atomic_store_explicit(&ring->tail, tail, memory_order_release);
     if (likely(!atomic_load_explicit(&ring->taker_parked, memory_order_relaxed))) return;
-    /* Where tuples arrive at times of their own, nobody knows how long the next one takes. */
+    /* If tuples have arrival times, the time until the next one is not known. */
     if (ring->giver->live || ring->giver->patient || fill(ring, 0) >= WAKE) wake(ring);
 }
 
@@ -286,7 +286,7 @@ static bool something_came(xs_ring *ring, int64_t head)
     return ring->known_tail != head;
 }
 
-/* False: nothing came before the deadline. */
+/* False: nothing arrived before the deadline. */
 static bool wait_for_entry(xs_ring *ring, int64_t head, int64_t deadline_ns)
 {
     for (int look = 0; look < LOOKS; look++) {

@@ -28,12 +28,12 @@ MAX_RATE = 2**20
 
 
 def shortened(value: Any) -> str:
-    """A number as text, and a very large one by how large it is: Python refuses to print those."""
+    """A number as text; a very large one by its size, because Python refuses to print it."""
     whole = isinstance(value, int) and not -(2**200) < value < 2**200
     return f"a number of {value.bit_length()} bits" if whole else f"{value!r}"
 
 
-#: The scalars, and as which of three each travels: a slot of a tuple has 64 bits.
+#: The scalar types, and the 64-bit slot type that holds each of them in a tuple.
 _SLOTS = {
     "bool": "bool", "int8": "int64", "int16": "int64", "int32": "int64", "int64": "int64",
     "uint8": "int64", "uint16": "int64", "uint32": "int64", "float32": "float64",
@@ -45,9 +45,9 @@ _SLOTS = {
 class Scalar:
     """A field that is one number, by the name of its type: `bool`, `int64`, `float32` and so on.
 
-    Smaller types than `int64` and `float64` bound what a field takes: a float is rounded to
-    `float32`, and an integer must fit. An integer that is the index of a sample can say of which
-    signal: with its `timebase`, ranges of one signal can be cut out of signals at other rates.
+    Types smaller than `int64` and `float64` restrict the values of a field: a float is rounded to
+    `float32`, and an integer must fit. An integer that is a sample index can have the `timebase` of
+    its signal, so ranges of one signal can be cut out of signals at other rates.
 
     >>> import xstream as xs
     >>> str(xs.Scalar("int64", timebase=xs.Timebase(rate_hz=8.0)))
@@ -66,17 +66,17 @@ class Scalar:
 
     @property
     def slot(self) -> str:
-        """As which of `bool`, `int64` and `float64` it travels."""
+        """The slot type: `bool`, `int64` or `float64`."""
         return _SLOTS[self.kind]
 
     @property
     def narrow(self) -> bool:
-        """Whether it takes less than what it travels as."""
+        """Whether the type is smaller than its slot type."""
         return self.kind != self.slot
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the largest integer of an integer type."""
+        """The smallest and the largest integer of an integer type."""
         bounds = np.iinfo(self.kind)
         return int(bounds.min), int(bounds.max)
 
@@ -144,7 +144,7 @@ class Schema:
 
     @property
     def segment_bits(self) -> int:
-        """Which fields are segments, a bit each, as the core wants it."""
+        """A bit mask of the fields that are segments, for the core."""
         return sum(1 << i for i, type_ in enumerate(self.types) if isinstance(type_, Segment))
 
     @property
@@ -193,7 +193,7 @@ class Out:
             )
 
     def _check_rate(self) -> None:
-        """Terms that small let the width and the start be scaled in 64 bits."""
+        """Check the rate; its terms must be small enough to scale widths and starts in 64 bits."""
         try:
             rate = Fraction(self.rate)
         except (TypeError, ValueError, OverflowError, ArithmeticError):

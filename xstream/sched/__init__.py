@@ -1,4 +1,4 @@
-"""Four schedulers over one compiled plan (XStream, section III.C), and rate control around any.
+"""Four schedulers over one compiled plan (XStream, section III.C), with rate control.
 
 `docs/schedulers.md` helps to choose one.
 """

@@ -2,12 +2,12 @@
  *
  * The parts are consecutive stretches of the plan's topological order, with one ring from each to the
  * next. A part passes tuples on in the order in which one thread would process them, depth first, and the
- * next part takes them in that order; what it has no operator for it relays. So every operator sees
- * its tuples in the order of one thread, where streams are merged as well.
+ * next part takes them in that order; tuples for later parts are relayed. Every operator therefore
+ * sees its tuples in the order of one thread, also where streams are merged.
  *
- * Operators without state behind a cut are cloned in front of it: while the next part has enough to
- * do, its work on a tuple is done here before the tuple is passed on. That evens out what
- * cutting between operators cannot.
+ * Operators without state after a cut are cloned before it: while the next part has enough to do, the
+ * clones process tuples before they are passed on. This balances loads that a cut between operators
+ * cannot.
  */
 #include "schedulers.h"
 
@@ -16,8 +16,8 @@ typedef struct {
     int32_t low, high;
 } xs_range;
 
-/* Tuples that wait in queues run in an order of their own, which one part must decide alone: those of
- * cycles, and those that sources let in without rate control. */
+/* Queued tuples, in cycles or from sources without rate control, are processed in an order that a single
+ * part must decide. */
 static xs_range queued_range(const xs_plan *plan)
 {
     xs_range range = {plan->ops, -1};
@@ -50,16 +50,16 @@ static bool may_clone(const xs_plan *plan, xs_range queued, const xs_op *op)
            (op->place < queued.low || op->place > queued.high);
 }
 
-/* What an operator takes; passing a tuple counts for a little, and each operator for next to nothing. */
+/* The cost of an operator: its busy time, a little for each tuple passed, and a minimum per operator. */
 static double work(const xs_op *op)
 {
     enum { PASS_NS = 5 };
     return 1.0 + (double)(op_busy_ns(op) + PASS_NS * op->tuples);
 }
 
-/* Where a part begins that should begin where `before` of the work is done. In front of the operator
- * that this falls on, if it can be cloned, and in front of all such before it: the more can be
- * done on both sides, the less a wrong estimate matters. Else on the better side of it. */
+/* The first place of a part that should begin after `before` of the work. If the operator there can
+ * be cloned, the part begins before it and before all clonable operators that precede it: the more
+ * work both sides can do, the less a wrong estimate matters. Otherwise the better side of it. */
 static int32_t beginning(const xs_plan *plan, xs_range queued, double before, int32_t least)
 {
     double done = 0;
@@ -70,14 +70,14 @@ static int32_t beginning(const xs_plan *plan, xs_range queued, double before, in
         before - done > done + work(plan->order[place]) - before)
         place++;
     while (place > least && may_clone(plan, queued, plan->order[place - 1])) place--;
-    for (int32_t away = 0; away < plan->ops; away++) { /* the nearest place that is possible */
+    for (int32_t away = 0; away < plan->ops; away++) { /* the nearest allowed place */
         if (place - away >= least && may_begin(plan, queued, place - away)) return place - away;
         if (place + away >= least && may_begin(plan, queued, place + away)) return place + away;
     }
     return -1;
 }
 
-/* Fills `begin`; returns how many parts there are. */
+/* Fills `begin`; returns the number of parts. */
 static int32_t divide(const xs_plan *plan, xs_range queued, int32_t parts, int32_t *begin)
 {
     double total = 0;
@@ -101,7 +101,7 @@ static xs_plan *part_new(xs_plan *plan, int32_t part, xs_plan *before)
     one->part = part;
     one->parts = 1;
     one->scheduler = plan->scheduler;
-    one->tuple_burst = 1; /* bursts are the first part's */
+    one->tuple_burst = 1; /* only the first part admits bursts */
     one->admitting = true;
     one->nap_ns = NAP_NS;
     one->profiled = plan->profiled;
@@ -143,7 +143,7 @@ static void mark_fed(const xs_op *op, bool *fed)
         for (int32_t e = 0; e < op->out[port].edges; e++) fed[op->out[port].edge[e].to->place] = true;
 }
 
-/* Clones what can be reached from this part and those before it through clones alone. */
+/* Clones the operators that can be reached from this and earlier parts through clones alone. */
 static bool clone_behind(xs_plan *plan, xs_plan *part, xs_range queued, int32_t ops)
 {
     bool *fed = calloc((size_t)ops, sizeof *fed), cloned = fed != NULL;

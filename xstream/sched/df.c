@@ -1,7 +1,7 @@
 /* DF, depth first: successors are called by reference as soon as a tuple is emitted (pass() in
- * ../engine/engine.h does it, for all edges that prepare marked as direct). What had to wait in a
- * queue, at edges that close a cycle and below very deep calls, runs here: the least recently
- * processed operator first. */
+ * ../engine/engine.h does it, for all edges that prepare marked as direct). Tuples that had to be
+ * queued, at edges that close a cycle and below very deep calls, are processed here, the least
+ * recently processed operator first. */
 #include "schedulers.h"
 
 static int32_t step(xs_plan *plan)

@@ -1,8 +1,8 @@
 /* FIFO-Slice: the least recently dequeued queue, for as long as a time slice lasts. */
 #include "schedulers.h"
 
-/* The clock is read after so many tuples at first, then as often as the slice makes sensible:
- * reading it costs more than passing a small tuple. */
+/* The number of tuples before the first reading of the clock; later adapted to the slice,
+ * because reading the clock costs more than passing a small tuple. */
 enum { FIRST_LOOK = 8, LOOK_MAX = 64 };
 
 static int32_t step(xs_plan *plan)

@@ -1,5 +1,5 @@
-/* Preparing a plan for a scheduler: which edges are called directly, and in which order operators are
- * told the end of their streams. */
+/* Preparing a plan for a scheduler: which edges are called directly, and the order in which operators
+ * learn of the end of their streams. */
 #include "schedulers.h"
 
 typedef struct {
@@ -19,8 +19,8 @@ static xs_edge *next_edge(xs_visit *top)
     return NULL;
 }
 
-/* Sources come before everything; so does what takes the tuples of a source that another one drives,
- * and is part of that other source. */
+/* Sources come first. So does an operator that takes the tuples of a source driven by another source,
+ * since it is part of that other source. */
 static void sources_first(xs_plan *plan)
 {
     for (int32_t i = 0; i < plan->ops; i++) {
@@ -37,7 +37,7 @@ static void sources_first(xs_plan *plan)
 }
 
 /* One depth-first search, without recursion: marks the edges that close a cycle, which must queue,
- * and leaves the operators in an order in which everything comes after what feeds it. */
+ * and sorts the operators topologically. */
 static int32_t search(xs_plan *plan, bool direct)
 {
     enum { UNSEEN, ON_PATH, DONE };
@@ -46,8 +46,8 @@ static int32_t search(xs_plan *plan, bool direct)
     plan->order = malloc(((size_t)plan->ops + 1) * sizeof *plan->order);
     int32_t status = color && path && plan->order ? XS_OK : XS_FAILED;
     int32_t place = plan->ops;
-    /* From the sources first: a cycle is then closed by the edge that comes back to where the
-     * stream entered it. */
+    /* Start at the sources, so that a cycle is closed by the edge that returns to the operator
+     * at which the stream entered it. */
     for (int32_t visit = 2 * plan->ops - 1; status == XS_OK && visit >= 0; visit--) {
         int32_t i = visit % plan->ops;
         if (color[i] || (visit >= plan->ops && plan->op[i]->ins)) continue;
@@ -99,13 +99,13 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
     for (int32_t i = 0; i < plan->ops; i++) {
         xs_op *op = plan->op[i];
         if (!op->table->produce) continue;
-        if (op->driven) { /* whoever asks for its tuples takes them at once */
+        if (op->driven) { /* the source that drives it takes its tuples at once */
             for (int32_t port = 0; port < op->outs; port++)
                 for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = true;
             continue;
         }
         plan->source[plan->sources++] = op;
-        /* Without rate control whatever has arrived waits in the queues. */
+        /* Without rate control all tuples that have arrived wait in the queues. */
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
     }

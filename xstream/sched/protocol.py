@@ -1,4 +1,4 @@
-"""`Scheduler`: which loop of the core runs a plan, and with what."""
+"""`Scheduler`: the loop of the core that runs a plan, and its parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Scheduler"]
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A scheduler by name; the loop is the core's (xstream/sched/*.c).
+    """A scheduler by name; its loop is in the core (xstream/sched/*.c).
 
     `slice_us` is the time slice of those that have one, in microseconds.
     """

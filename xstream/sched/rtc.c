@@ -1,4 +1,4 @@
-/* RTC, run to completion: drain an operator's queues, then go on with one of its successors. */
+/* RTC, run to completion: drain an operator's queues, then continue with one of its successors. */
 #include "schedulers.h"
 
 static xs_op *waiting_successor(const xs_op *op)
@@ -13,7 +13,7 @@ static int32_t step(xs_plan *plan)
 {
     xs_op *op = plan->ready_op_head;
     if (!op) return XS_END;
-    /* A cycle would never come to an end; every so many operators the pending ones have their turn. */
+    /* A cycle might never end: after this many operators the pending ones run. */
     for (int32_t turns = plan->ops + 1; op && turns; turns--) {
         ready_op_remove(op);
         int32_t status = op_run_waiting(op);

@@ -6,11 +6,11 @@
 #include "schedulers.h"
 
 enum {
-    LONG_NAP_NS = 1000000, /* what a nap grows to where other threads are waited for */
-    NEST_BYTES = 4 << 20, /* of stack that direct calls may take; half of it where it is small */
+    LONG_NAP_NS = 1000000, /* the longest sleep while waiting for other threads */
+    NEST_BYTES = 4 << 20, /* of stack for direct calls; half of the stack if it is small */
 };
 
-/* How far down direct calls may nest in this thread: the rest is for what operators call. */
+/* The stack limit for direct calls in this thread; the rest is for functions that operators call. */
 static uintptr_t stack_floor(void)
 {
     static _Thread_local uintptr_t end;
@@ -28,7 +28,7 @@ static uintptr_t stack_floor(void)
     return here - (room < NEST_BYTES ? room : NEST_BYTES);
 }
 
-/* How many tuples a source may emit at once: until the next one is timed, and no more than its burst. */
+/* The number of tuples a source may emit at once: up to the next timed one and the end of the burst. */
 static int64_t at_once(const xs_op *source, int64_t burst)
 {
     const xs_plan *plan = source->plan;
@@ -37,9 +37,8 @@ static int64_t at_once(const xs_op *source, int64_t burst)
     return burst && burst - plan->admitted < most ? burst - plan->admitted : most;
 }
 
-/* Lets one source in: at most `burst` tuples, or as many as there are within the budget. A burst that
- * the budget cuts short goes on when the plan next runs: streams that belong together must not drift
- * apart. */
+/* Admits at most `burst` tuples of one source, or all available ones within the budget. A burst that
+ * the budget interrupts continues when the plan next runs, so that related streams stay in step. */
 static int32_t admit_from(xs_op *source, int64_t burst)
 {
     xs_plan *plan = source->plan;
@@ -77,7 +76,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
     return XS_OK;
 }
 
-/* XS_OK: somebody has more; XS_WAIT: all that have more wait; XS_END: none has. */
+/* XS_OK: some source has more; XS_WAIT: all sources that have more are waiting; XS_END: none has more. */
 static int32_t admit(xs_plan *plan)
 {
     int32_t overall = plan->cut_short ? plan->admit_overall : XS_END;
@@ -103,7 +102,7 @@ static int32_t admit(xs_plan *plan)
     return overall;
 }
 
-/* A tuple from the part before: for an operator of this part, or for one behind it. */
+/* A tuple from the previous part: for an operator of this part, or of a later one. */
 static int32_t take_tuple(xs_plan *plan, xs_queue *to, xs_slot *tuple)
 {
     xs_op *op = to->op;
@@ -118,7 +117,7 @@ static int32_t take_tuple(xs_plan *plan, xs_queue *to, xs_slot *tuple)
     return queue_run_owned(to, tuple);
 }
 
-/* What admit is for a part that another one feeds: a burst, as it comes. */
+/* The counterpart of admit for a part that another one feeds: takes one burst. */
 static int32_t take_burst(xs_plan *plan)
 {
     xs_slot tuple[MAX_FIELDS];
@@ -143,7 +142,7 @@ static int32_t take_burst(xs_plan *plan)
     }
 }
 
-/* Tells the next operator that its streams have ended. */
+/* Notifies the next operator that its streams have ended. */
 static int32_t finish_next(xs_plan *plan)
 {
     xs_op *op = plan->order[plan->finished++];
@@ -166,15 +165,15 @@ static int32_t drain(xs_plan *plan)
     }
 }
 
-/* The end of a part, which the next one has to know. */
+/* Ends a part and notifies the next one. */
 static int32_t ended(xs_plan *plan)
 {
     if (plan->ring_out) ring_mark(plan->ring_out, plan->cut_off ? RING_FAILED : RING_END);
     return XS_END;
 }
 
-/* The parts before need not go on. Those behind run to the point where this one has failed: one of their
- * operators may fail before. */
+/* Earlier parts may stop. Later parts run to the point of this failure, because one of their operators
+ * may fail on an earlier tuple. */
 static int32_t failed(xs_plan *plan)
 {
     if (plan->ring_in) ring_abandon(plan->ring_in);
@@ -182,8 +181,8 @@ static int32_t failed(xs_plan *plan)
     return XS_FAILED;
 }
 
-/* Nothing is under way here. The next part learns of it, and is not left asleep where this one rests;
- * the last knows that what came with the burst is complete. */
+/* No tuple is in flight in this part. The next part is notified, and woken if this one is about to
+ * sleep; the last part thereby knows that the burst is complete. */
 static void burst_done(xs_plan *plan)
 {
     if (!plan->ring_in && plan->ring_out) plan->arrived = plan->live ? arrivals_take(plan) : NULL;
@@ -210,12 +209,12 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
             plan->waiting = status == XS_WAIT;
             if (!plan->waiting) plan->nap_ns = NAP_NS;
             plan->admitting = plan->cut_short ||
-                              (!plan->tuple_burst && status == XS_OK); /* more has arrived already */
+                              (!plan->tuple_burst && status == XS_OK); /* more tuples have arrived */
             if (plan->admitting) continue;
         }
         status = drain(plan);
         if (status == XS_FAILED) return status;
-        if (status == XS_OK) continue; /* not empty yet, and time to look up */
+        if (status == XS_OK) continue; /* not empty yet, but the budget is used up */
         burst_done(plan);
         plan->admitting = true;
         if (plan->sources_ended) {

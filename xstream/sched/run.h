@@ -1,24 +1,24 @@
-/* Running a plan: the four schedulers, and rate control around any. */
+/* Running a plan: the four schedulers and rate control. */
 #ifndef XS_RUN_H
 #define XS_RUN_H
 #include "../engine/plan.h"
 
 typedef enum { XS_FIFO, XS_FIFO_SLICE, XS_RTC, XS_DF } xs_scheduler_kind;
 
-/* After the last edge: which edges are called directly, which queue. tuple_burst 0: no rate
- * control. */
+/* Call after the last edge was added: decides which edges are called directly and which queue.
+ * tuple_burst 0: no rate control. */
 int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns);
 
-/* The next run of the plan returns XS_SETTLED as soon as nothing is under way. */
+/* The next run of the plan returns XS_SETTLED as soon as no tuple is in flight. */
 void xs_plan_settle(xs_plan *plan);
 
-/* Cuts a settled plan under df into parts that threads run, by the busy times so far. Returns how many
- * there are: at most `parts`, fewer where the operators cannot be divided; 1 leaves the plan as it is.
+/* Cuts a settled plan under df into parts that threads run, by the busy times so far. Returns the number
+ * of parts: at most `parts`, fewer if the operators cannot be divided; 1 leaves the plan unchanged.
  * -1: no memory. The first part is the plan itself, and owns the others. */
 int32_t xs_plan_cut(xs_plan *plan, int32_t parts);
 xs_plan *xs_plan_part(xs_plan *plan, int32_t part);
 int32_t xs_op_part(const xs_op *op);
-/* Nobody waits for another part any more; what is under way is dropped. From any thread. */
+/* Parts stop waiting for each other, and tuples in flight are dropped. From any thread. */
 void xs_plan_give_up(xs_plan *plan);
 
 /* Runs for about budget_ns. XS_OK: there is more to do; XS_END: all done; XS_WAIT: every source

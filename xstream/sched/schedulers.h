@@ -4,7 +4,7 @@
 #include "../engine/engine.h"
 #include "run.h"
 
-enum { NAP_NS = 20000 }; /* how long to sleep while every source waits for its next tuple */
+enum { NAP_NS = 20000 }; /* the sleep while every source waits for its next tuple */
 
 /* Sets op->only from its edges. */
 void op_find_only(xs_op *op);

@@ -44,7 +44,7 @@ def thread_count(threads: int | None) -> int:
 class PartThreads:
     """The threads of a plan that was cut: started at once, each runs its part to the end.
 
-    A part that fails stops the others. They hold the plan: it outlives them.
+    A part that fails stops the others. They keep the plan alive until they have ended.
     """
 
     def __init__(self, plan: NativePlan, parts: int) -> None:
@@ -92,9 +92,9 @@ class PartThreads:
         lib.xs_plan_give_up(self.plan.handle)
 
     def end(self) -> int:
-        """Have all threads end, if they have not, and return the status of the run.
+        """End all threads that still run, and return the status of the run.
 
-        Only a thread that was given up and is still in somebody's Python code is left behind.
+        Only a thread that is still in Python code of a user after the time limit is abandoned.
         """
         if self.left:
             self.give_up()
