@@ -13,9 +13,9 @@ from xstream.query import Query, SinkRef
 
 SMALL = ("--trials", "2", "--seconds", "0.01")
 FIGURES = {
-    "detectaudio": ["over all channels", "throughput that sync costs", "against the paper's"],
+    "detectaudio": ["over all channels", "throughput cost of sync", "against the paper's"],
     "detectaudio-blocks": [
-        "over all channels", "throughput that sync costs", "against the paper's",
+        "over all channels", "throughput cost of sync", "against the paper's",
     ],
     "localise": ["over all arrays", "of real time", "median error of positions",
                  "largest error of positions"],

@@ -264,11 +264,54 @@ def test_small_numpy_integers_are_numbers_like_any(kind: Any, width: int, gap: i
     assert Rewindow(kind(width), kind(gap)) == Rewindow(width, gap)
 
 
+def times(*at: int) -> Any:
+    return xs.Query().source(xs.io.iterable([(t, 1.0) for t in at], out={"time": int, "x": float}))
+
+
+@QUICKLY
+@given(FLOATS, FLOATS, WHOLE, st.sampled_from(["time", None]), st.sampled_from(["close", "change"]))
+@example(2**60, 2**60, 2**60, "time", "close")
+@example(1, 2**62, 0, None, "close")
+def test_aggregate(window: Any, step: Any, lateness: Any, time: str | None, report: str) -> None:
+    def declare() -> Any:
+        given = {"window": window, "step": step, "lateness": lateness}
+        rows = times(0, 3, 9).aggregate({"n": "count"}, time=time, report=report, **given)
+        return rows.count()
+
+    run_or_refuse(declare)
+
+
+@QUICKLY
+@given(WHOLE, st.sampled_from(["time", None]), st.booleans())
+@example(2**63 - 1, "time", True)
+def test_delay(amount: int, time: str | None, stamp: bool) -> None:
+    run_or_refuse(lambda: times(0, 3, 2**62).delay(amount, time=time, stamp=stamp).count())
+
+
+@QUICKLY
+@given(WHOLE, WHOLE, st.sampled_from(["oldest", "newest", "random"]))
+def test_shed(limit: int, seed: int, drop: str) -> None:
+    left = run_or_refuse(
+        lambda: times(0, 3, 9).shed(limit, drop, seed=seed).count(), tuple_burst=None
+    )
+    assert left is None or left <= 3
+
+
+@QUICKLY
+@given(WHOLE.filter(lambda n: n < 10 or n > 4096))
+def test_partition(replicas: int) -> None:
+    run_or_refuse(
+        lambda: times(0, 3, 9).partition("time", replicas).each(lambda p: p).merge().count()
+    )
+
+
 def test_every_number_of_a_stream_method_is_tried_here() -> None:
     """A new method with a number in its signature belongs into this file."""
-    tried = {*ONE_NUMBER, "rewindow", "cfar"}
+    tried = {*ONE_NUMBER, "rewindow", "cfar", "aggregate", "delay", "shed", "partition"}
     for name, method in inspect.getmembers(xs.Stream, inspect.isfunction):
         if name.startswith("_") or name in tried:
             continue
         annotations = [p.annotation for p in inspect.signature(method).parameters.values()]
-        assert not {"int", "float"} & set(annotations), name
+        assert not {"int", "float"} & {
+            part for one in annotations if isinstance(one, str) for part in one.split(" | ")
+        }, name

@@ -128,7 +128,7 @@ def test_memory_is_accounted_for_line_by_line(base: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("L = 1,000: ")
     assert "bytes per vehicle seen" in done.stdout
-    assert "the largest that does is" in done.stdout
+    assert "the largest L that fits is" in done.stdout
     told = json.loads(command("--base", base, "--explain", "1000", "--json").stdout)
     assert told["total_bytes"] == pytest.approx(sum(told["bytes"].values()), rel=1e-6)
     account, most = explain(base, most_that_fits := told["largest_that_fits"])
@@ -141,7 +141,7 @@ def test_memory_is_accounted_for_line_by_line(base: Path) -> None:
     [
         (("--explain", "3"), "L must be a multiple of the 2 expressways"),
         (("--from", "1"), "--from must be at least 2, the expressways of the base, not 1"),
-        (("--from", "10", "--to", "4"), "--from 10 is more than --to 4"),
+        (("--from", "10", "--to", "4"), "--from 10 must not be greater than --to 4"),
     ],
 )
 def test_options_that_do_not_fit_the_base_get_one_sentence(
