@@ -272,6 +272,8 @@ def times(*at: int) -> Any:
 @given(FLOATS, FLOATS, WHOLE, st.sampled_from(["time", None]), st.sampled_from(["close", "change"]))
 @example(2**60, 2**60, 2**60, "time", "close")
 @example(1, 2**62, 0, None, "close")
+@example(float("inf"), 1.0, 0, "time", "close")
+@example(float("nan"), 1.0, 0, None, "close")
 def test_aggregate(window: Any, step: Any, lateness: Any, time: str | None, report: str) -> None:
     def declare() -> Any:
         given = {"window": window, "step": step, "lateness": lateness}

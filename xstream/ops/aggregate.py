@@ -124,9 +124,9 @@ class Aggregate(Operator):
             if name == "step" and size is None:
                 object.__setattr__(self, "step", self.window)
                 continue
-            fine = isinstance(size, int | float | Fraction) and not isinstance(size, bool)
-            whole = fine and size == int(size)
-            if not fine or not 0 < size <= MAX_SIZE or not (whole or self.time == TIMEBASE):
+            number = isinstance(size, int | float | Fraction) and not isinstance(size, bool)
+            fine = number and 0 < size <= MAX_SIZE
+            if not fine or not (size == int(size) or self.time == TIMEBASE):
                 what = "a positive number of seconds" if self.time == TIMEBASE else (
                     "a positive whole number"
                 )  # fmt: skip
