@@ -1,4 +1,4 @@
-/* What the files of this room know of each other. */
+/* Internal functions that the files of this directory share. */
 #ifndef XS_KERNELS_INTERNAL_H
 #define XS_KERNELS_INTERNAL_H
 #include "../engine/engine.h"
@@ -6,17 +6,18 @@
 #include "rolling.h"
 
 void rolling_free(xs_rolling *rolling);
-/* Puts a rolling segment in place of state k, and frees the one that was there. */
+/* Replaces state k by a rolling segment and frees the previous one. */
 bool kernel_keep_rolling(xs_op *op, int32_t k, xs_rolling *rolling);
 xs_rolling *kernel_rolling(xs_op *op, int32_t k);
 
-/* The samples of a segment in one range, which a segment of several pieces becomes and keeps; blocks
- * that may move are held. NULL when memory ran out. */
+/* The samples of a segment as one contiguous range. A segment of several pieces is joined and stays
+ * joined; blocks that may move are pinned in `hold`. NULL if memory ran out. */
 const void *kernel_contiguous(xs_seg *seg, xs_block **hold);
-/* Frees the state arrays that the kernel's last call has outgrown. */
+/* Frees the state arrays that the last call replaced by larger ones. */
 void kernel_free_outgrown(xs_op *op);
-int32_t kernel_states(const xs_op *op); /* how many it has */
-/* From now on a region calls the kernel: returns whether that is to happen at the end as well. */
+int32_t kernel_states(const xs_op *op); /* the number of states */
+/* Called when a region takes over the calls of the kernel. Returns whether the kernel must also be
+ * called after the last tuple. */
 bool kernel_taken_over(xs_op *op);
 
 #endif

@@ -1,23 +1,23 @@
-/* Compiled kernels: the core fills a frame, calls a function pointer, and passes on what comes out.
- * Nothing here knows numba; xstream/kernels/_adapter.py writes the other side of the frame. */
+/* Compiled kernels: the core fills a frame, calls a function pointer and emits the results. This file
+ * does not depend on numba; xstream/kernels/_adapter.py generates the code that reads the frame. */
 #include <sys/mman.h>
 
 #include "internal.h"
 #include "kernel.h"
 
 enum {
-    OWN_PAGES = 1 << 17, /* bytes from which a state array has pages of its own */
-    SPARE = 4,           /* times as many as it needs */
-    ADOPTED_MIN = 512,   /* bytes from which a block around an array costs less than a copy of it */
+    OWN_PAGES = 1 << 17, /* bytes from which a state array is mapped on its own */
+    SPARE = 4,           /* capacity of a mapped array as a multiple of its size */
+    ADOPTED_MIN = 512,   /* bytes from which wrapping an array in a block costs less than copying it */
 };
 
-/* In front of every state array, so that a kernel can make it grow knowing nothing but the array. */
+/* Header of every state array, so that a kernel can grow the array given only its address. */
 typedef struct xs_state {
     struct xs_kernel *kernel;
-    struct xs_state *outgrown; /* in the kernel's list of those to be freed after the call */
+    struct xs_state *outgrown; /* link in the list of arrays to free after the call */
     int64_t k, length, itemsize, capacity;
-    int64_t mapped; /* bytes of pages of its own; 0: on the heap */
-    int64_t padding; /* so that what follows is aligned to 16 bytes */
+    int64_t mapped; /* bytes mapped for this array; 0: it is on the heap */
+    int64_t padding; /* aligns the array to 16 bytes */
     int64_t mark; /* XS_STATE_MARK */
     void *(*grow)(void *data, int64_t length);
 } xs_state;
@@ -26,27 +26,27 @@ typedef struct {
     int64_t itemsize; /* 0: a scalar */
     int32_t rule;
     int64_t num, den, next;
-    xs_seg *seg; /* allocated and not sent yet */
+    xs_seg *seg; /* allocated but not sent yet */
 } xs_output;
 
-/* What a hop touches lies in one cache line, beside the operator's own and those of the frame: a long
- * chain of operators does not fit into the nearest cache. */
+/* The fields that every call uses share one cache line, next to the operator's and the frame's,
+ * because a long chain of operators does not fit into the L1 cache. */
 typedef struct xs_kernel {
     xs_op op;
     _Alignas(64) void (*call)(int64_t *frame);
     xs_state *outgrown;
-    int64_t start; /* of the first input segment */
-    const void *first_data; /* and its samples */
-    const xs_slot *tuple;   /* of this call; NULL at the end */
-    xs_slot *taken_from; /* where the input's segment is to be taken, in this call; NULL: it is shared */
-    int32_t in_place; /* the field whose samples the output may take the place of; -1: none */
+    int64_t start; /* start index of the first input segment */
+    const void *first_data; /* and the address of its samples */
+    const xs_slot *tuple;   /* the input of this call; NULL after the last tuple */
+    xs_slot *taken_from; /* the slot whose segment the output may take over; NULL: shared */
+    int32_t in_place; /* the field whose samples the output may overwrite; -1: none */
     int32_t mode;
     bool send_failed, at_end;
-    bool filters_windows; /* and does nothing else; known after the first tuple */
+    bool filters_windows; /* only filters single windows; known after the first tuple */
 
     xs_output *output;
-    uint64_t used; /* fields of the input that the kernel reads, by bit */
-    xs_rolling **rolling; /* by state; NULL for arrays, and where none is rolling */
+    uint64_t used; /* bit mask of the input fields that the kernel reads */
+    xs_rolling **rolling; /* by state, NULL for arrays; NULL if no state is rolling */
     int32_t outputs_at, outputs, states_at, states;
     _Alignas(64) int64_t frame[];
 } xs_kernel;
@@ -60,9 +60,9 @@ static xs_state *kernel_state(const xs_kernel *kernel, int32_t k)
     return data ? state_of(data) : NULL;
 }
 
-/* Room for at least `capacity` items, all zero. What is large has pages of its own: those that nobody
- * has written to take no memory, so there are plenty, and an array seldom has to move; what is
- * outgrown goes back to the system at once, whole. */
+/* Allocates zeroed memory for at least `capacity` items. Large arrays are mapped with spare capacity:
+ * pages that are never written take no memory, so the array seldom has to move, and a replaced array
+ * returns to the system at once. */
 static xs_state *state_new(int64_t capacity, int64_t itemsize)
 {
     int64_t bytes;
@@ -89,15 +89,15 @@ static void state_free(xs_state *state)
     else free(state);
 }
 
-/* -- what kernels call --------------------------------------------------------------------- */
+/* -- functions that kernels call ----------------------------------------------------------- */
 
 static int64_t output_start(const xs_kernel *kernel, const xs_output *output, int64_t given)
 {
     switch (output->rule) {
     case XS_START_SCALED: {
         __int128 scaled = (__int128)kernel->start * output->num, start = scaled / output->den;
-        if (scaled % output->den < 0) start--; /* down, below zero as well */
-        if (start > INT64_MAX) return INT64_MAX; /* outside, as the caller finds out */
+        if (scaled % output->den < 0) start--; /* rounds down, also below zero */
+        if (start > INT64_MAX) return INT64_MAX; /* out of range; the caller checks */
         return start < INT64_MIN ? INT64_MIN : (int64_t)start;
     }
     case XS_START_RUNNING: return output->next;
@@ -106,7 +106,7 @@ static int64_t output_start(const xs_kernel *kernel, const xs_output *output, in
     }
 }
 
-/* The input's segment becomes the output's: its samples are about to be overwritten one by one. */
+/* Turns the input segment into the output segment; the kernel overwrites its samples in place. */
 static void *take_input(xs_kernel *kernel, xs_output *output, int64_t start)
 {
     xs_seg *seg = kernel->taken_from->seg;
@@ -117,7 +117,7 @@ static void *take_input(xs_kernel *kernel, xs_output *output, int64_t start)
     return xs_seg_own_data(seg);
 }
 
-/* After a failure the tuple is shown, so it must have its segment again. */
+/* After a failure the error message shows the tuple, so it needs its segment back. */
 static void give_back(xs_kernel *kernel)
 {
     xs_output *output = &kernel->output[0];
@@ -153,10 +153,10 @@ static void *frame_allocate(int64_t *frame, int64_t field, int64_t width, int64_
     return xs_seg_own_data(output->seg);
 }
 
-/* -- results that are somewhere already ---------------------------------------------------- */
+/* -- results without a copy ---------------------------------------------------------------- */
 
 struct xs_meminfo {
-    _Atomic size_t refs; /* the rest is numba's own */
+    _Atomic size_t refs; /* the other fields are private to numba */
 };
 
 static void (*numba_release)(void *meminfo);
@@ -166,7 +166,7 @@ void xs_kernel_numba(int64_t release_address)
     numba_release = (void (*)(void *))release_address;
 }
 
-/* A part of an input that is not small: another segment of the same block. */
+/* A large enough part of an input: another segment of the same block. */
 static xs_seg *shared_input(const xs_kernel *kernel, const xs_output *output, int64_t start,
                             int64_t width, const char *data)
 {
@@ -185,7 +185,7 @@ static xs_seg *shared_input(const xs_kernel *kernel, const xs_output *output, in
     return NULL;
 }
 
-/* An array that the kernel made and nobody else has: its memory is the segment's block. */
+/* An array that the kernel allocated and that has no other reference: its memory becomes a block. */
 static xs_seg *adopted(const xs_kernel *kernel, const xs_output *output, int64_t start, int64_t width,
                        const char *data, xs_meminfo *owner)
 {
@@ -233,14 +233,14 @@ static int64_t frame_send(int64_t *frame)
             tuple[field].i = word[field];
         }
     }
-    /* Further calls of this kernel while it emits are impossible: cycles go through queues. */
+    /* A kernel is never reentered while it emits, because cycles go through queues. */
     int32_t status = emit_giving(&kernel->op, 0, tuple, tuple);
     tuple_drop(tuple, shape->segments);
     if (status) kernel->send_failed = true;
     return status;
 }
 
-/* The kernel may go on using the array that it had: that one is freed after the call. */
+/* The kernel may still use the old array, so it is freed after the call. */
 void *xs_state_grow(void *data, int64_t length)
 {
     xs_kernel *kernel = state_of(data)->kernel;
@@ -310,7 +310,7 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
             continue;
         }
         if (!(kernel->used >> field & 1)) {
-            word += 3; /* the adapter does not look there */
+            word += 3; /* the adapter does not read these words */
             continue;
         }
         xs_seg *seg = tuple[field].seg;
@@ -359,18 +359,18 @@ static int32_t after_call(xs_kernel *kernel)
     return XS_OK;
 }
 
-/* Has the successor brought near meanwhile. */
+/* Prefetches the next operator while this one runs. */
 static void prefetch_kernel(const xs_op *op)
 {
     if (!op) return;
-    const char *at = (const char *)op; /* a kernel, or another operator: it is but a hint */
+    const char *at = (const char *)op; /* not always a kernel, but a prefetch is only a hint */
     __builtin_prefetch(at, 1);
     __builtin_prefetch(at + offsetof(xs_kernel, call));
     __builtin_prefetch(at + offsetof(xs_kernel, frame), 1);
     __builtin_prefetch(at + offsetof(xs_kernel, frame) + 64, 1);
 }
 
-/* A window in one block, and a flag in return: the shortest way. */
+/* Fast path for filters: one window in one block, one flag as the result. */
 static int32_t filter_window(xs_kernel *kernel, const xs_seg *seg)
 {
     int64_t *frame = kernel->frame;
@@ -404,7 +404,7 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
-/* One more call, on empty inputs, so that what the kernel has kept can come out. */
+/* Calls the kernel once more, on empty inputs, so that it can emit what is left in its state. */
 static int32_t kernel_finish(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
@@ -413,7 +413,7 @@ static int32_t kernel_finish(xs_op *op)
     int64_t *word = kernel->frame + XS_FRAME_INPUTS;
     for (int32_t field = 0; field < shape->fields; field++) {
         bool segment = shape->segments >> field & 1;
-        *word++ = segment ? (int64_t)kernel : 0; /* an address that is never read */
+        *word++ = segment ? (int64_t)kernel : 0; /* never dereferenced */
         if (!segment) continue;
         *word++ = 0;
         *word++ = 0;
@@ -423,7 +423,7 @@ static int32_t kernel_finish(xs_op *op)
     kernel->frame[XS_FRAME_ENDED] = 1;
     kernel->call(kernel->frame);
     int32_t status = after_call(kernel);
-    return status == XS_FORWARD ? XS_OK : status; /* a filter has nothing to pass on */
+    return status == XS_FORWARD ? XS_OK : status; /* a filter has no tuple to pass on here */
 }
 
 static void kernel_destroy(xs_op *op)
@@ -440,7 +440,7 @@ static void kernel_destroy(xs_op *op)
     free(kernel->output);
 }
 
-/* What comes out depends on the tuple alone. */
+/* True if the output depends on the current tuple only. */
 static bool kernel_stateless(const xs_op *op)
 {
     const xs_kernel *kernel = (const xs_kernel *)op;
@@ -563,7 +563,7 @@ int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, 
                         .capacity = room, .mapped = mapped, .mark = XS_STATE_MARK,
                         .grow = xs_state_grow};
     memcpy(state + 1, bytes, (size_t)(length * itemsize));
-    state_free(kernel_state(kernel, k)); /* of what is replaced */
+    state_free(kernel_state(kernel, k)); /* the replaced array */
     kernel->frame[kernel->states_at + 2 * k] = (int64_t)(state + 1);
     kernel->frame[kernel->states_at + 2 * k + 1] = length;
     return XS_OK;

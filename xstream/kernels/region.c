@@ -1,5 +1,5 @@
-/* Regions: the core fills a frame once, calls a function that runs a whole chain of kernels, and passes
- * on what comes out at the end of the chain. xstream/kernels/_region.py writes that function. */
+/* Regions: the core fills a frame once, calls a function that runs a whole chain of kernels, and emits
+ * the results of the last one. xstream/kernels/_region.py generates that function. */
 #include "internal.h"
 
 enum { SEGMENT_WORDS = 3 }; /* address, width, start */
@@ -13,8 +13,8 @@ typedef struct {
 
 typedef struct {
     int64_t itemsize; /* 0: a scalar */
-    int32_t origin;   /* the input field that it is; or -1 */
-    xs_seg *seg;      /* allocated and not sent yet */
+    int32_t origin;   /* the input field that is passed through, or -1 */
+    xs_seg *seg;      /* allocated but not sent yet */
 } xs_region_out;
 
 typedef struct {
@@ -31,8 +31,8 @@ typedef struct {
 
 static xs_region *region_of(const int64_t *frame) { return (xs_region *)frame[XS_FRAME_SELF]; }
 
-/* A member, to fail in its name: wherever a cut of the plan has put it, the failure is that of the
- * part in which the region runs. */
+/* The member to report a failure for. It may belong to another part of a divided plan, but the failure
+ * is reported in the part in which the region runs. */
 static xs_member *member_of(xs_region *region, int64_t stage)
 {
     xs_member *member = &region->member[stage];
@@ -47,7 +47,7 @@ static void failed(xs_region *region, xs_region_status status, int64_t stage)
     region->frame[XS_REGION_STAGE] = stage;
 }
 
-/* -- what the compiled code calls ---------------------------------------------------------- */
+/* -- functions that compiled code calls ---------------------------------------------------- */
 
 static void *region_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start)
 {
@@ -93,9 +93,9 @@ static void region_outside(int64_t *frame, int64_t stage, int64_t start, int64_t
     failed(region, XS_REGION_UNFIT, stage);
 }
 
-/* An array between two members, of the tuple that the second one failed on. It is copied during the
- * call: when the function returns, the array is freed, and so is a state array that was outgrown. The
- * copy does not count towards the manager's limit: the failure may be that the limit is reached. */
+/* Copies an array between two members if the second one failed on it. It is copied during the call,
+ * because the array is freed when the function returns, and so is a replaced state array. The copy
+ * does not count towards the manager's limit, because reaching that limit may be the failure. */
 static void region_keep(int64_t *frame, int64_t stage, int64_t field, const void *samples,
                         int64_t width, int64_t start)
 {
@@ -114,10 +114,10 @@ static void region_keep(int64_t *frame, int64_t stage, int64_t field, const void
 
 /* -- failures ------------------------------------------------------------------------------ */
 
-/* The tuple that a member failed on; false where memory ran out before it was complete. */
+/* Rebuilds the tuple that a member failed on; false if memory ran out. */
 static bool failed_tuple(xs_region *region, const xs_member *member, xs_slot *tuple)
 {
-    if (!member->frame) return false; /* not a kernel: it fails only for lack of memory */
+    if (!member->frame) return false; /* not a kernel: it can only fail for lack of memory */
     const xs_shape *shape = &member->op->in_shape[0];
     const int64_t *word = member->frame + XS_FRAME_INPUTS;
     for (int32_t field = 0; field < shape->fields; field++) {
@@ -127,7 +127,7 @@ static bool failed_tuple(xs_region *region, const xs_member *member, xs_slot *tu
         }
         int64_t width = word[1];
         word += SEGMENT_WORDS;
-        if (width < 0) { /* a field of the region's input, by number */
+        if (width < 0) { /* an input field of the region, by number */
             tuple[field].seg = xs_seg_ref(region->input[-1 - width].seg);
             continue;
         }
@@ -148,7 +148,7 @@ static int32_t describe_failure(xs_region *region)
         region->out[field].seg = NULL;
     }
     if (frame[XS_FRAME_RAISED] && !frame[XS_REGION_STATUS])
-        return op_out_of_memory(&region->op); /* nothing else raises between the kernels */
+        return op_out_of_memory(&region->op); /* only kernels raise */
     if (frame[XS_REGION_STATUS] == XS_REGION_PASSED_ON) return XS_FAILED;
     xs_member *member = member_of(region, frame[XS_REGION_STAGE]);
     xs_plan *plan = region->op.plan;
@@ -156,7 +156,7 @@ static int32_t describe_failure(xs_region *region)
     xs_slot tuple[MAX_FIELDS];
     if (ended || !failed_tuple(region, member, tuple)) {
         if (!ended && frame[XS_REGION_STATUS] != XS_REGION_RAISED)
-            return op_out_of_memory(member->op); /* the region's input is shown instead */
+            return op_out_of_memory(member->op); /* the message shows the region's input instead */
         plan->failed_op = member->op;
         plan->failed_port = -1;
         return op_fail(member->op, "the kernel raised an error");
@@ -200,7 +200,7 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
     return XS_OK;
 }
 
-/* Tuples without segments are read where they are. */
+/* Tuples without segments are read in place. */
 static int32_t region_process_many(xs_op *op, const xs_slot *rows, int64_t count)
 {
     xs_region *region = (xs_region *)op;
@@ -307,7 +307,7 @@ int32_t xs_region_rerun(xs_op *op)
     return ((xs_region *)op)->frame[XS_REGION_STATUS] == XS_REGION_RERUN;
 }
 
-/* What one member emits the next one gets. */
+/* The output of one member is the input of the next. */
 void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out)
 {
     const xs_region *region = (xs_region *)op;

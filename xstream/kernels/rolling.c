@@ -1,15 +1,16 @@
-/* Rolling segments: the state of a kernel that remembers the last so many samples.
+/* Rolling segments: the state of a kernel that needs the last n samples.
  *
- * The operator is the only owner, so it may write to what it keeps, and what it cuts off is freed at
- * once. What appending and cutting cost is the memory manager's business, as everywhere else. */
+ * The operator is the only owner, so it may write to the samples, and samples that are cut off are
+ * freed at once. As for all segments, the memory manager determines the cost of appending and
+ * cutting. */
 #include "internal.h"
 
 struct xs_rolling {
     int64_t word[XS_ROLLING_WORDS];
-    xs_manager *manager; /* of the plan, which outlives its operators */
+    xs_manager *manager; /* the plan's manager, which outlives the operators */
     int64_t itemsize;
-    xs_seg *seg;   /* what is kept */
-    xs_seg *fresh; /* the room for new samples, until they are appended */
+    xs_seg *seg;   /* the current samples */
+    xs_seg *fresh; /* allocated for new samples, until they are appended */
 };
 
 static void note_range(xs_rolling *rolling)
@@ -24,7 +25,7 @@ static void forget_fresh(xs_rolling *rolling)
     rolling->fresh = NULL;
 }
 
-/* NULL when memory ran out. No room is needed for no samples, but NULL would say that. */
+/* Returns NULL if memory ran out, and so a non-NULL address even for zero samples. */
 static char *rolling_room(xs_rolling *rolling, int64_t width)
 {
     forget_fresh(rolling);
@@ -36,7 +37,7 @@ static char *rolling_room(xs_rolling *rolling, int64_t width)
     return data ? data : (char *)rolling;
 }
 
-/* Memory that only this operator has is given back to the last sample that is used. */
+/* Appends the first `width` new samples. The segment may be narrowed in place: it is not shared. */
 static int64_t rolling_append(xs_rolling *rolling, int64_t width)
 {
     xs_seg *fresh = rolling->fresh;
@@ -64,7 +65,7 @@ static int64_t rolling_cut(xs_rolling *rolling, int64_t start)
     return XS_OK;
 }
 
-/* In place where the range lies in one piece; a range that does not makes everything one piece. */
+/* Returns the range in place if it lies in one piece; otherwise joins all pieces first. */
 static char *rolling_at(xs_rolling *rolling, int64_t start, int64_t width)
 {
     xs_seg *seg = rolling->seg;

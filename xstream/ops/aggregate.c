@@ -1,6 +1,6 @@
 /* aggregate over windows of time, or over the whole stream. Windows end at multiples of a step and
- * cover panes [end - per, end) in numbers of panes; a window is reported when it closes, that is when a
- * row at or behind its end has come, or whenever the content of the current one changes. */
+ * cover the panes [end - per, end), counted in panes. A window is reported when it closes, which is
+ * when a row at or after its end arrives, or whenever the contents of the current window change. */
 #include "pane.h"
 #include "scale.h"
 
@@ -9,11 +9,11 @@ typedef struct {
     xs_columns columns;
     xs_panes panes;
     xs_aggregate how; /* without its pointers */
-    xs_table gone;    /* groups that have lost rows */
-    xs_pane *current; /* the last row's, with its bounds in time */
+    xs_table gone;    /* groups that lost rows */
+    xs_pane *current; /* the pane of the last row; low and high are its time bounds */
     int64_t low, high, close_at;
-    int64_t closed;   /* every window that ends here or before is through: a number of a pane */
-    int64_t last_stop; /* of samples */
+    int64_t closed;   /* all windows that end at or before this pane are complete */
+    int64_t last_stop; /* end of the last segment, for windows of samples */
     bool begun;
 } xs_aggregation;
 
@@ -25,7 +25,7 @@ static int32_t bounds_of(xs_aggregation *a, int64_t end, xs_slot *tuple)
     return op_fail(&a->op, "a window reaches beyond the times that are possible, which end at 2**62");
 }
 
-/* One group, or no group at all where row is NULL. */
+/* Emits the values of one group, or of zero rows if row is NULL. */
 static int32_t emit_group(xs_aggregation *a, int64_t end, const int64_t *row)
 {
     xs_slot tuple[MAX_FIELDS];
@@ -43,7 +43,7 @@ static int32_t emit_group(xs_aggregation *a, int64_t end, const int64_t *row)
     return emit(&a->op, 0, tuple);
 }
 
-/* All groups of the window that ends with pane `end`. */
+/* Reports all groups of the window that ends with pane `end`. */
 static int32_t report(xs_aggregation *a, int64_t end)
 {
     int64_t count = 0;
@@ -56,13 +56,13 @@ static int32_t report(xs_aggregation *a, int64_t end)
     return status;
 }
 
-/* Reports the windows that end up to `target`. */
+/* Reports the windows that end at or before `target`. */
 static int32_t close_until(xs_aggregation *a, int64_t target)
 {
     int64_t per = a->how.per, every = a->how.every;
     while (a->panes.lives || a->how.empty) {
         int64_t end = a->closed + every;
-        if (!a->how.empty && a->panes.live[0]->number >= end) /* none before has any content */
+        if (!a->how.empty && a->panes.live[0]->number >= end) /* earlier windows are empty */
             end = ((int64_t)floor_div(a->panes.live[0]->number, every) + 1) * every;
         if (end > target) break;
         int32_t status = report(a, end);
@@ -84,7 +84,7 @@ static int32_t report_group(xs_aggregation *a, int64_t end, const int64_t *key)
     return a->panes.keys ? XS_OK : emit_group(a, end, NULL);
 }
 
-/* Forgets panes below a number, and says what is left of the groups that have lost rows. */
+/* Removes panes below a number and reports the remaining values of the groups that lost rows. */
 static int32_t report_losses(xs_aggregation *a, int64_t end, int64_t below)
 {
     table_clear(&a->gone);
@@ -99,12 +99,12 @@ static int32_t report_losses(xs_aggregation *a, int64_t end, int64_t below)
     return status;
 }
 
-/* The current window moves on: it ends one step behind what is closed. */
+/* Moves the current window, which ends one step after the last closed window. */
 static int32_t slide_until(xs_aggregation *a, int64_t target)
 {
     int64_t per = a->how.per, every = a->how.every;
     while (a->panes.lives) {
-        int64_t loses = a->panes.live[0]->number + per - every; /* what is closed then is behind it */
+        int64_t loses = a->panes.live[0]->number + per - every; /* it leaves if closed > loses */
         int64_t closed = ((int64_t)floor_div(loses, every) + 1) * every;
         if (closed > target) break;
         int32_t status = report_losses(a, closed + every, closed + every - per);
@@ -137,8 +137,8 @@ static int32_t too_late(xs_aggregation *a, int64_t time)
                    (long long)time, (long long)closed);
 }
 
-/* Makes the pane of a row the current one, after the windows that it closes. XS_END: the row is in no
- * window, or too late. */
+/* Closes the windows that end before the row and makes the pane of the row the current one. XS_END:
+ * the row is in no window, or too late. */
 static int32_t enter(xs_aggregation *a, int64_t time)
 {
     int64_t every = a->how.every, per = a->how.per;
@@ -178,7 +178,7 @@ static int64_t time_of(const xs_aggregation *a, int64_t from, int64_t row)
     return column >= 0 ? a->columns.value[column][row].i : a->columns.start + from + row;
 }
 
-/* Rows of a chunk, as many at a time as are in one pane. */
+/* Adds the rows of a chunk, in runs of rows of the same pane. */
 static int32_t add_chunk(xs_aggregation *a, int64_t from, int64_t rows)
 {
     int32_t status = XS_OK;
@@ -202,7 +202,7 @@ static int32_t add_chunk(xs_aggregation *a, int64_t from, int64_t rows)
     return status;
 }
 
-/* Samples that come twice would count twice. */
+/* Overlapping segments are an error, because their samples would be counted twice. */
 static int32_t check_samples(xs_aggregation *a)
 {
     bool timed = a->how.windowed && a->how.time_column == XS_TIME_OF_SAMPLE;
@@ -229,7 +229,7 @@ static int32_t aggregate_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
-/* No more rows come: what is left is complete. */
+/* At the end of the stream the remaining windows are complete. */
 static int32_t aggregate_finish(xs_op *op)
 {
     xs_aggregation *a = (xs_aggregation *)op;

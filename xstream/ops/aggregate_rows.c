@@ -1,5 +1,5 @@
-/* aggregate over windows of so many rows of each group. A group keeps the panes of its current window
- * in a ring, and for values that need more than an accumulator also the rows themselves. */
+/* aggregate over windows of n rows of each group. A group keeps the panes of its current window in a
+ * ring buffer, and also the rows themselves for values that need more than an accumulator. */
 #include "fold.h"
 #include "table.h"
 
@@ -9,13 +9,13 @@ typedef struct {
     xs_folds folds;
     xs_aggregate how;  /* without its pointers */
     int32_t key_column[MAX_FIELDS];
-    int32_t raws, raw[MAX_FIELDS]; /* values whose rows are kept */
-    int64_t window;    /* rows */
-    xs_table groups;   /* keys, number of rows, panes, kept rows */
-    xs_table seen;     /* distinct values of a window */
-    xs_slot *values;   /* of a window, in order */
-    int64_t *merged;   /* an accumulator */
-    int64_t base, next; /* of samples: the first index, the one that is due */
+    int32_t raws, raw[MAX_FIELDS]; /* values that need the rows themselves */
+    int64_t window;    /* in rows */
+    xs_table groups;   /* keys, number of rows, panes, stored rows */
+    xs_table seen;     /* distinct values of the window */
+    xs_slot *values;   /* values of the window, in order */
+    int64_t *merged;   /* accumulator of the window */
+    int64_t base, next; /* for samples: the first index, and the next one expected */
     bool sampled, begun;
 } xs_row_aggregation;
 
@@ -29,7 +29,7 @@ static xs_slot *kept_rows(const xs_row_aggregation *a, int64_t *words, int32_t r
     return (xs_slot *)(words + 1 + a->how.per * a->folds.words + raw * a->window);
 }
 
-/* The values of rows [first, stop) of a group that need the rows themselves. */
+/* Computes the values that need the rows themselves, from rows [first, stop) of a group. */
 static int32_t finish_raws(xs_row_aggregation *a, int64_t *words, int64_t *result, int64_t first,
                            int64_t stop)
 {
@@ -51,7 +51,7 @@ static int32_t finish_raws(xs_row_aggregation *a, int64_t *words, int64_t *resul
     return XS_OK;
 }
 
-/* The window that begins with pane `first`, as far as its rows have come. */
+/* Reports the window that begins with pane `first`, from the rows received so far. */
 static int32_t report(xs_row_aggregation *a, int64_t *group, int64_t first)
 {
     int64_t *words = group + a->how.keys, rows = words[0], pane_rows = a->how.pane_rows;
@@ -71,7 +71,7 @@ static int32_t report(xs_row_aggregation *a, int64_t *group, int64_t first)
     return emit(&a->op, 0, tuple);
 }
 
-/* After rows of one pane: is a window full, or has the current one changed? */
+/* After adding rows of one pane: reports a full window, or the change of the current one. */
 static int32_t report_due(xs_row_aggregation *a, int64_t *group)
 {
     int64_t rows = group[a->how.keys], per = a->how.per, every = a->how.every;
@@ -81,13 +81,13 @@ static int32_t report_due(xs_row_aggregation *a, int64_t *group)
     return full ? report(a, group, pane + 1 - per) : XS_OK;
 }
 
-/* Adds rows of one group that are in one pane. */
+/* Adds rows of one group that belong to one pane. */
 static int32_t add_rows(xs_row_aggregation *a, int64_t number, int64_t from, int64_t rows)
 {
     int64_t *group = table_at(&a->groups, number), *words = group + a->how.keys, before = words[0];
     int64_t pane = before / a->how.pane_rows;
     words[0] += rows;
-    if (a->how.every > a->how.per && pane % a->how.every >= a->how.per) return XS_OK; /* in none */
+    if (a->how.every > a->how.per && pane % a->how.every >= a->how.per) return XS_OK; /* in no window */
     int64_t *cell = pane_of(a, words, pane);
     if (before % a->how.pane_rows == 0) folds_clear(&a->folds, cell);
     int32_t status = folds_add(&a->op, &a->folds, cell, NULL, &a->columns, from, rows);
@@ -110,7 +110,7 @@ static int32_t add_chunk(xs_row_aggregation *a, int64_t rows)
         int64_t *count = table_at(&a->groups, number) + a->how.keys;
         if (number == before) *count = 0;
         run = 1;
-        if (!a->how.keys && !a->how.change) { /* all rows are of one group */
+        if (!a->how.keys && !a->how.change) { /* all rows belong to one group */
             int64_t room = a->how.pane_rows - *count % a->how.pane_rows;
             run = rows - row < room ? rows - row : room;
         }
@@ -119,7 +119,7 @@ static int32_t add_chunk(xs_row_aggregation *a, int64_t rows)
     return status;
 }
 
-/* Samples number the rows: they follow one another. */
+/* Sample indices number the rows, so segments must be contiguous. */
 static int32_t check_samples(xs_row_aggregation *a)
 {
     if (!a->sampled || !a->columns.rows) return XS_OK;

@@ -1,12 +1,12 @@
-/* zip of signals at different rates: every window of the first stream, and the samples of the others
- * at the same time. The others are buffered by appending until they cover the window. */
+/* zip of signals at different rates: every window of the first stream with the samples of the others
+ * at the same time. The other streams are buffered by appending until they cover the window. */
 #include "buffer.h"
 #include "scale.h"
 
 typedef struct {
     xs_stretch stretch;
     xs_scale scale;
-    int64_t first; /* where the stream began */
+    int64_t first; /* first index of the stream */
     int64_t itemsize;
 } xs_align_stream;
 
@@ -19,7 +19,7 @@ typedef struct {
     bool begun;
 } xs_align;
 
-/* XS_WAIT: a stream does not reach the end of the window yet; XS_END: one began behind its start. */
+/* XS_WAIT: a stream does not reach the end of the window yet; XS_END: one began after its start. */
 static int32_t check_window(xs_align *align, const xs_seg *window)
 {
     int32_t status = XS_OK;
@@ -56,8 +56,8 @@ static int32_t emit_window(xs_align *align, xs_seg *window)
     return status;
 }
 
-/* Windows come in order of their start: nothing before this one's is asked for again. Trims only when
- * at least half goes: a trim may copy what is left. */
+/* Windows arrive in order of their start, so earlier samples are not needed again. Trims only if at
+ * least half of the buffer can go, because a trim may copy the rest. */
 static int32_t forget_before(xs_align *align, int64_t start)
 {
     int32_t status = XS_OK;

@@ -1,4 +1,4 @@
-/* The operators that every query has: pass, sources over recordings and lists, sinks. */
+/* The basic operators: pass and the sinks count and collect. */
 #include "../engine/engine.h"
 #include "operators.h"
 

@@ -1,4 +1,4 @@
-/* Stretches of a signal and backlogs of tuples: see buffer.h. */
+/* Buffers of samples and of tuples: see buffer.h. */
 #include "buffer.h"
 
 /* -- stretches ----------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ void stretch_drop(xs_stretch *stretch)
 
 /* -- backlogs ------------------------------------------------------------------------------ */
 
-enum { BACKLOG_MIN = 8, BACKLOG_KEEP = 4096 }; /* tuples; a larger one goes when it runs empty */
+enum { BACKLOG_MIN = 8, BACKLOG_KEEP = 4096 }; /* tuples; a larger one is freed when empty */
 
 static bool backlog_grow(xs_backlog *backlog, int32_t fields)
 {

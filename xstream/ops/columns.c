@@ -11,7 +11,7 @@ bool columns_begin(xs_columns *columns, int32_t count, const xs_column *column)
 
 void columns_end(xs_columns *columns) { free(columns->scratch); }
 
-/* Segments of one tuple are columns of one table: they have as many samples. */
+/* Segments of one tuple are columns of one table, so they must have the same number of samples. */
 static int32_t count_rows(xs_op *op, xs_columns *columns, const xs_slot *tuple)
 {
     const xs_shape *shape = &op->in_shape[0];
@@ -68,7 +68,7 @@ static void widen(xs_slot *restrict out, const char *from, int32_t type, int64_t
     case XS_COLUMN_INT32: WIDEN(int32_t, i); break;
     case XS_COLUMN_UINT32: WIDEN(uint32_t, i); break;
     case XS_COLUMN_FLOAT32: WIDEN(float, f); break;
-    default: break; /* eight bytes: read where they are */
+    default: break; /* eight bytes: read in place */
     }
 }
 

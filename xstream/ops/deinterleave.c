@@ -1,5 +1,5 @@
-/* deinterleave: sample i of the stream is sample i / n of output i % n. Indices decide, so windows
- * need not hold whole frames and nothing is kept from one to the next. */
+/* deinterleave: sample i of the stream is sample i / n of output i % n. The output follows from the
+ * index, so windows need not hold whole frames and the operator has no state. */
 #include "../engine/engine.h"
 #include "operators.h"
 

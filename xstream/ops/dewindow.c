@@ -1,4 +1,4 @@
-/* dewindow: the samples that each window adds to those before it, so that a stream is seamless again. */
+/* dewindow: emits the new samples of each window, so that the stream is continuous again. */
 #include "buffer.h"
 
 typedef struct {

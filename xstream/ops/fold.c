@@ -1,14 +1,14 @@
 /* Aggregates of one group: see fold.h. Floats are added in float64 with a correction term (Knuth's
- * TwoSum), one behind another, so that it makes no difference how rows are cut into tuples. */
+ * TwoSum), one after another, so that the result does not depend on how tuples divide the rows. */
 #include <math.h>
 
 #include "../kernels/kernel.h"
 #include "fold.h"
 
 /* The words of a fold. */
-enum { SUM, CORRECTION };             /* of floats */
-enum { VALUE, SEEN };                 /* first */
-enum { NUMBER, SHIFT, TOTAL, SQUARES }; /* std: of x - shift, where shift is the first x */
+enum { SUM, CORRECTION };             /* sum of floats */
+enum { VALUE, SEEN };                 /* first value */
+enum { NUMBER, SHIFT, TOTAL, SQUARES }; /* std: sums of x - shift, where shift is the first x */
 
 static double *reals(int64_t *words) { return (double *)words; }
 static const double *const_reals(const int64_t *words) { return (const double *)words; }
@@ -44,7 +44,7 @@ static inline void add_real(int64_t *word, double x)
 {
     double sum = reals(word)[SUM], total = sum + x, added = total - sum;
     reals(word)[SUM] = total;
-    reals(word)[CORRECTION] += (sum - (total - added)) + (x - added); /* what rounding lost */
+    reals(word)[CORRECTION] += (sum - (total - added)) + (x - added); /* the rounding error */
 }
 
 static inline bool add_whole(int64_t *word, int64_t x) { return !__builtin_add_overflow(*word, x, word); }
@@ -57,7 +57,7 @@ static inline void add_deviation(int64_t *word, double x)
     reals(word)[SQUARES] += from_shift * from_shift;
 }
 
-/* NaN is the least and the largest of whatever it is among. */
+/* NaN wins as both least and largest value. */
 static inline void add_least(int64_t *word, double x)
 {
     if (x < reals(word)[0] || x != x) reals(word)[0] = x;
@@ -88,7 +88,7 @@ static int32_t overflow(xs_op *op)
     return op_fail(op, "a sum of whole numbers does not fit into 64 bits");
 }
 
-/* Rows into the accumulators that are theirs. The second loop keeps one accumulator close by. */
+/* Adds rows to their accumulators. The second loop keeps a single accumulator in registers. */
 #define EACH(statement)                                                  \
     if (at)                                                              \
         for (int64_t i = 0; i < rows; i++) {                             \
@@ -122,7 +122,7 @@ static int32_t fold_add(xs_op *op, const xs_fold *fold, int64_t *restrict words,
         break;
     case XS_FIRST: EACH(add_first(word, x[i].i)) break;
     case XS_LAST: EACH(add_last(word, x[i].i)) break;
-    default: break; /* counted below, or by whoever has the values */
+    default: break; /* the row count, or values that the caller counts */
     }
     return fits ? XS_OK : overflow(op);
 }
@@ -142,7 +142,7 @@ int32_t folds_add(xs_op *op, const xs_folds *folds, int64_t *words, const int64_
     return status;
 }
 
-/* -- putting together ------------------------------------------------------------------------ */
+/* -- merging --------------------------------------------------------------------------------- */
 
 static void merge_deviation(int64_t *into, const int64_t *from)
 {
@@ -196,7 +196,7 @@ int32_t folds_merge(xs_op *op, const xs_folds *folds, int64_t *into, const int64
 
 /* -- results --------------------------------------------------------------------------------- */
 
-/* Infinities leave no correction that is a number. */
+/* With infinities the correction is not finite and is left out. */
 static double sum_of(const int64_t *words)
 {
     double sum = const_reals(words)[SUM], correction = const_reals(words)[CORRECTION];
@@ -208,10 +208,10 @@ static double deviation(const int64_t *words)
     if (!words[NUMBER]) return NAN;
     double n = (double)words[NUMBER], mean = const_reals(words)[TOTAL] / n;
     double variance = const_reals(words)[SQUARES] / n - mean * mean;
-    return sqrt(variance < 0 ? 0 : variance); /* NaN stays NaN */
+    return sqrt(variance < 0 ? 0 : variance); /* NaN remains NaN */
 }
 
-/* Of no rows: counts and sums are 0, other floats NaN, other whole numbers 0. */
+/* For zero rows, counts and sums are 0, other floats NaN, other integers 0. */
 xs_slot fold_result(const xs_fold *fold, const int64_t *words)
 {
     int64_t rows = *words;

@@ -1,5 +1,5 @@
-/* gate: the samples of a stream that lie inside time ranges. Ranges come in order of their start;
- * whichever of the two streams is ahead waits, and nothing is appended or copied. */
+/* gate: the samples of a stream that lie inside time ranges. Ranges arrive in order of their start.
+ * The stream that is ahead waits, and no sample is appended or copied. */
 #include "buffer.h"
 #include "scale.h"
 
@@ -11,10 +11,10 @@ typedef struct {
 
 typedef struct {
     xs_op op;
-    bool flagged; /* ranges are (keep, start, stop), else (start, stop) */
+    bool flagged; /* ranges are (keep, start, stop); otherwise (start, stop) */
     xs_scale scale;
     xs_backlog ranges, segments;
-    int64_t decided; /* samples before it have been passed or dropped */
+    int64_t decided; /* samples before this index have been passed or dropped */
     int64_t last_range_start, last_segment_start;
     bool range_seen, segment_seen, any_decided;
 } xs_gate;
@@ -25,7 +25,7 @@ static xs_range range_of(const xs_gate *gate, const xs_slot *tuple)
     return (xs_range){tuple[0].i, tuple[1].i, tuple[2].i};
 }
 
-/* The range in indices of the signal. */
+/* Converts a range to indices of the signal. */
 static int32_t scaled_range(xs_gate *gate, const xs_slot *tuple, xs_range *out)
 {
     xs_range range = *out = range_of(gate, tuple);
@@ -36,7 +36,7 @@ static int32_t scaled_range(xs_gate *gate, const xs_slot *tuple, xs_range *out)
                    "2**62", (long long)range.start, (long long)range.stop);
 }
 
-/* The first segment against the first range: passes what they share, and drops what is through. */
+/* Passes the intersection of the first segment and the first range; drops the one that is finished. */
 static int32_t serve_fronts(xs_gate *gate)
 {
     xs_op *op = &gate->op;
@@ -76,7 +76,7 @@ static int32_t gate_process(xs_op *op, int32_t port, const xs_slot *tuple)
     if (port == CONTROL) {
         xs_range range;
         if (scaled_range(gate, tuple, &range)) return XS_FAILED;
-        if (range.stop <= range.start) return XS_OK; /* nothing lies inside */
+        if (range.stop <= range.start) return XS_OK; /* an empty range */
         status = check_order(op, "range", range.start, &gate->last_range_start, &gate->range_seen);
     } else {
         if (!tuple->seg->width) return XS_OK;

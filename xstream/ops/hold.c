@@ -1,4 +1,4 @@
-/* wait_for and delay: tuples are held, and leave in the order in which they came. */
+/* wait_for and delay: tuples are held and leave in the order of arrival. */
 #include "buffer.h"
 #include "table.h"
 
@@ -9,11 +9,11 @@ enum { HELD, AWAITED };
 typedef struct {
     xs_op op;
     xs_backlog held;
-    int32_t field[2]; /* of both streams */
-    bool equal;       /* until a tuple with an equal field has come, else with at least that */
+    int32_t field[2]; /* in each of the two streams */
+    bool equal;       /* wait for an equal field; otherwise for one that is at least equal */
     bool flush, begun;
-    int64_t reached;  /* the largest that has come */
-    xs_table seen;    /* all that have come, where they must be equal */
+    int64_t reached;  /* the largest value received */
+    xs_table seen;    /* all values received, if they must be equal */
 } xs_wait;
 
 static bool may_leave(const xs_wait *wait, const xs_slot *tuple)
@@ -49,7 +49,7 @@ static int32_t wait_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
-/* What is still held leaves, or is dropped. */
+/* At the end, releases or drops the tuples that are still held. */
 static int32_t wait_finish(xs_op *op)
 {
     xs_wait *wait = (xs_wait *)op;
@@ -90,8 +90,8 @@ typedef struct {
     xs_op op;
     xs_backlog held;
     int64_t amount;
-    int32_t time;  /* the field that it is measured in; -1: in tuples */
-    bool stamped;  /* tuples leave with the time at which they do */
+    int32_t time;  /* the field that the delay is measured in; -1: in tuples */
+    bool stamped;  /* adds the delay to the time field */
     int64_t reached;
 } xs_delay;
 

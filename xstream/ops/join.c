@@ -1,20 +1,20 @@
-/* join: a symmetric hash join of two streams on a whole number, such as a timestamp. What has come
- * from either side is kept in a hash table, and every tuple looks into the other side's. */
+/* join: a symmetric hash join of two streams on an integer, such as a timestamp. The tuples of each
+ * side are kept in a hash table, and every tuple is looked up in the table of the other side. */
 #include "../engine/engine.h"
 #include "operators.h"
 
-/* Tuples of one side: rows that are chained by the bucket of their key. */
+/* The tuples of one side: rows chained by the bucket of their key. */
 typedef struct {
     xs_slot *rows;
     int64_t *next, *bucket; /* row numbers, -1 at the end of a chain */
-    int64_t capacity, used, free; /* rows; `free` heads a chain of those given back */
-    int32_t key;            /* which field */
+    int64_t capacity, used, free; /* in rows; `free` is the head of the free list */
+    int32_t key;            /* the key field */
 } xs_side;
 
 typedef struct {
     xs_op op;
     xs_side side[2];
-    bool unique; /* a key comes once a side: a pair that has met is forgotten */
+    bool unique; /* a key occurs once per side, so joined tuples are removed */
 } xs_join;
 
 static int64_t bucket_of(const xs_side *side, int64_t key)
@@ -36,7 +36,7 @@ static bool side_grow(xs_side *side, int32_t fields)
     if (!rows || !next || !bucket) return false;
     side->capacity = capacity;
     memset(bucket, -1, (size_t)capacity * sizeof *bucket);
-    for (int64_t i = 0; i < side->used; i++) { /* all are taken: there was no room */
+    for (int64_t i = 0; i < side->used; i++) { /* all rows are in use, since the table was full */
         int64_t at = bucket_of(side, rows[i * fields + side->key].i);
         next[i] = bucket[at];
         bucket[at] = i;
@@ -60,7 +60,7 @@ static int32_t side_insert(xs_op *op, xs_side *side, const xs_slot *tuple, const
     return XS_OK;
 }
 
-/* Forgets the row that the link leads to. */
+/* Removes the row that the link points to. */
 static void side_remove(xs_side *side, int64_t *link, const xs_shape *shape)
 {
     int64_t row = *link;

@@ -1,16 +1,16 @@
-/* merge by a field: tuples of several streams in the order of an integer that ascends in each. */
+/* merge by a field: merges streams in the order of an integer that ascends in each of them. */
 #include "buffer.h"
 
 typedef struct {
     xs_backlog backlog;
-    int64_t last; /* the field in the newest tuple of the stream */
+    int64_t last; /* value of the field in the newest tuple */
 } xs_ordered_port;
 
 typedef struct {
     xs_op op;
     xs_ordered_port *port;
     int32_t field;
-    bool tagged; /* tuples go out behind the number of their stream */
+    bool tagged; /* put the number of the stream in front of each tuple */
 } xs_ordered;
 
 static int64_t front_value(const xs_ordered *ordered, int32_t port)
@@ -28,7 +28,7 @@ static int32_t emit_front(xs_ordered *ordered, int32_t port, const xs_shape *sha
     return emit(&ordered->op, 0, tagged);
 }
 
-/* Emits what is at most `upto`, in order; of equal values the first port's comes first. */
+/* Emits tuples with values up to `upto`, in order; equal values in the order of the ports. */
 static int32_t emit_upto(xs_ordered *ordered, int64_t upto)
 {
     for (;;) {
@@ -51,7 +51,7 @@ static int32_t emit_upto(xs_ordered *ordered, int64_t upto)
     }
 }
 
-/* Every stream ascends: whatever all of them have reached is complete. */
+/* Every stream ascends, so no tuple below the least newest value can still arrive. */
 static int32_t ordered_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_ordered *ordered = (xs_ordered *)op;

@@ -86,7 +86,7 @@ xs_pane *panes_at(xs_panes *panes, int64_t number)
     return pane;
 }
 
-/* Panes that are through are kept for the next ones, at most as many as live. */
+/* Keeps a pane that is no longer used as a spare, unless there are more spares than live panes. */
 static void pane_retire(xs_panes *panes, xs_pane *pane)
 {
     if (panes->spares > panes->lives) {
@@ -112,7 +112,7 @@ void panes_forget(xs_panes *panes, int64_t below)
 
 /* -- adding rows ----------------------------------------------------------------------------- */
 
-/* Finds the cells of rows; neighbours of one group look once. */
+/* Finds the cells of rows, with one lookup for consecutive rows of a group. */
 static int32_t find_cells(xs_panes *panes, xs_pane *pane, const xs_columns *columns, int64_t from,
                           int64_t rows)
 {
@@ -187,7 +187,7 @@ int32_t pane_add(xs_panes *panes, xs_pane *pane, const xs_columns *columns, int6
     return status;
 }
 
-/* -- putting panes together ------------------------------------------------------------------ */
+/* -- merging panes --------------------------------------------------------------------------- */
 
 static bool reserve(void **memory, int64_t *room, int64_t wanted, size_t size)
 {
@@ -199,7 +199,7 @@ static bool reserve(void **memory, int64_t *room, int64_t wanted, size_t size)
     return true;
 }
 
-/* Adds a cell of a pane to its group; the group's row, or -1. */
+/* Adds a cell of a pane to its group. Returns the group's row, or -1. */
 static int64_t merge_cell(xs_panes *panes, const int64_t *cell, int32_t *status)
 {
     int64_t before = panes->merged.count, row = table_add(&panes->merged, cell);
@@ -229,7 +229,7 @@ static int32_t merge_cells(xs_panes *panes, const xs_pane *pane, int64_t *map, c
     return status;
 }
 
-/* A value that several panes have counts once. */
+/* A value that occurs in several panes counts once. */
 static int32_t merge_distinct(xs_panes *panes, const xs_pane *pane, const int64_t *map)
 {
     for (int32_t d = 0; d < panes->distincts; d++) {
@@ -247,8 +247,8 @@ static int32_t merge_distinct(xs_panes *panes, const xs_pane *pane, const int64_
     return XS_OK;
 }
 
-/* Calls a kernel for each group, on its values in the order in which they came. Without `map` the
- * groups are the cells of the only pane. */
+/* Calls a kernel for each group, on its values in the order of arrival. Without `map` the groups are
+ * the cells of the only pane. */
 static int32_t apply_kernel(xs_panes *panes, int32_t which, int64_t count, const int64_t *map,
                             xs_table *groups)
 {
@@ -261,7 +261,7 @@ static int32_t apply_kernel(xs_panes *panes, int32_t which, int64_t count, const
         return op_out_of_memory(panes->op);
     int64_t *bound = panes->bound;
     memset(bound, 0, (size_t)(groups->count + 2) * sizeof *bound);
-    for (int32_t pass = 0; pass < 2; pass++) { /* first counts, then places */
+    for (int32_t pass = 0; pass < 2; pass++) { /* the first pass counts, the second places */
         for (int64_t p = 0, cells = 0; p < count; cells += panes->live[p++]->cells.count) {
             const xs_pane *pane = panes->live[p];
             for (int64_t i = 0; i < pane->logged; i++) {

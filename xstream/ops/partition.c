@@ -1,4 +1,4 @@
-/* partition: a stream divided by a key; equal keys go to one output. */
+/* partition: divides a stream by a key; equal keys go to one output. */
 #include "../engine/engine.h"
 #include "operators.h"
 
@@ -7,7 +7,7 @@ typedef struct {
     int32_t field;
 } xs_partition;
 
-/* Neighbouring keys go to different outputs, and regular ones to all of them alike. */
+/* Hashes the key, so that neighbouring and regularly spaced keys spread evenly over the outputs. */
 static uint64_t mixed(uint64_t key)
 {
     key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,7 +1,7 @@
-/* relation: a keyed table that several streams read and update. It is one operator with a port for
- * each use, so that no two threads are ever in it. Uses of one port are served as they come; those of
- * several in the order of a field that does not descend in any of them, and for equal values in the
- * order of the ports. */
+/* relation: a keyed table that several streams read and update. It is one operator with one port per
+ * use, so that only one thread accesses it at a time. A single use is served in the order of arrival.
+ * Several uses are served in the order of a field that does not descend in any of them, and for equal
+ * values in the order of the ports. */
 #include "buffer.h"
 #include "table.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     int32_t *key, *field;        /* see xs_use */
     xs_assignment *assignment;
     xs_backlog backlog;
-    int64_t last; /* the ordering field in the newest tuple */
+    int64_t last; /* value of the ordering field in the newest tuple */
 } xs_relation_port;
 
 typedef struct {
@@ -31,7 +31,7 @@ static void key_of(const xs_relation_port *port, const xs_slot *tuple, int64_t *
     for (int32_t i = 0; i < port->use.keys; i++) key[i] = tuple[port->key[i]].i;
 }
 
-/* Emits a tuple with fields of a row behind it; zeros where there is no row. */
+/* Emits a tuple with values of a row appended; zeros if there is no row. */
 static int32_t emit_with(xs_relation *relation, int32_t number, const xs_slot *tuple,
                          const int64_t *values)
 {
@@ -44,7 +44,7 @@ static int32_t emit_with(xs_relation *relation, int32_t number, const xs_slot *t
     return emit(&relation->op, number, joined);
 }
 
-/* -- looking up ------------------------------------------------------------------------------ */
+/* -- lookups --------------------------------------------------------------------------------- */
 
 static int32_t look_up(xs_relation *relation, int32_t number, const xs_slot *tuple)
 {
@@ -59,14 +59,14 @@ static int32_t look_up(xs_relation *relation, int32_t number, const xs_slot *tup
     return emit_with(relation, number, tuple, row < 0 ? NULL : values_of(relation, row));
 }
 
-/* -- updating -------------------------------------------------------------------------------- */
+/* -- updates --------------------------------------------------------------------------------- */
 
 static double real_of(const xs_assignment *assignment, xs_slot x)
 {
     return assignment->from_whole ? (double)x.i : x.f;
 }
 
-/* A new row has no least or largest value yet: the first one is. */
+/* For min and max, the first value of a new row is set without a comparison. */
 static bool assign(const xs_assignment *assignment, xs_slot *value, xs_slot x, bool fresh)
 {
     int32_t how = fresh && assignment->how != XS_ASSIGN_ADD ? XS_ASSIGN_SET : assignment->how;
@@ -143,7 +143,7 @@ static int64_t front_value(const xs_relation *relation, int32_t number)
     return backlog_front(&port->backlog, &relation->op.in_shape[number])[port->use.order].i;
 }
 
-/* Can no tuple that is still to come go before one with `value` of this port? */
+/* True if no tuple that arrives later can precede one with `value` on this port. */
 static bool is_next(const xs_relation *relation, int32_t number, int64_t value)
 {
     if (relation->ended) return true;
@@ -199,7 +199,7 @@ static int32_t relation_finish(xs_op *op)
     return serve_in_order(relation);
 }
 
-/* -- making one ------------------------------------------------------------------------------ */
+/* -- construction ---------------------------------------------------------------------------- */
 
 static void relation_destroy(xs_op *op)
 {

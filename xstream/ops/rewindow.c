@@ -1,17 +1,16 @@
-/* rewindow: a stream of segments of any widths becomes one of windows of one width, every `step`
- * samples. Windows are cut out of what was appended, so no sample is copied unless the memory
- * manager copies. */
+/* rewindow: turns segments of any width into windows of one width, every `step` samples. Windows are
+ * cut out of the appended segments, so no sample is copied unless the memory manager copies. */
 #include "buffer.h"
 
 typedef struct {
     xs_op op;
     int64_t width, step;
     bool flush;
-    int64_t next; /* where the coming window starts, once the stream has begun */
+    int64_t next; /* start of the next window, once the stream has begun */
     xs_stretch kept;
 } xs_rewindow;
 
-/* A window behind the last index there is never comes. */
+/* A window past the last possible index is never emitted. */
 static void step_on(xs_rewindow *rewindow)
 {
     if (__builtin_add_overflow(rewindow->next, rewindow->step, &rewindow->next))
@@ -38,7 +37,7 @@ static int32_t rewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
     if (!seg->width) return XS_OK;
     if (!kept->begun) rewindow->next = seg->start;
     if (!kept->seg && seg->width == rewindow->width && seg->start == rewindow->next &&
-        rewindow->step >= rewindow->width) { /* it is the next window, as it is */
+        rewindow->step >= rewindow->width) { /* the segment already is the next window */
         int32_t status = stretch_check(op, kept, seg);
         if (status) return status;
         kept->begun = true;
@@ -50,7 +49,7 @@ static int32_t rewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
     int32_t status = stretch_add(op, kept, seg, rewindow->next);
     if (status || !kept->seg) return status;
     status = emit_full_windows(rewindow);
-    /* Once a tuple, not once a window: under copy-always what is left is copied. */
+    /* Once per tuple, not once per window, because copy-always copies the remaining samples. */
     return status ? status : stretch_trim(op, kept, rewindow->next);
 }
 

@@ -1,4 +1,4 @@
-/* Indices of one signal as those of another at the same time: see scale.py. */
+/* Converts indices of one signal to those of another at the same time: see scale.py. */
 #ifndef XS_SCALE_H
 #define XS_SCALE_H
 #include "../engine/engine.h"
@@ -12,7 +12,7 @@ static inline __int128 floor_div(__int128 a, int64_t b)
 
 static inline bool index_fits(__int128 index) { return index >= -INDEX_END && index <= INDEX_END; }
 
-/* The first sample at or after the time of sample `index`; false where no signal has such an index. */
+/* The first sample at or after the time of sample `index`; false if it is not a valid index. */
 static inline bool scale_index(const xs_scale *scale, int64_t index, int64_t *out)
 {
     if (scale->num == scale->den && !scale->rest && !scale->shift) {
@@ -28,7 +28,7 @@ static inline bool scale_index(const xs_scale *scale, int64_t index, int64_t *ou
     return true;
 }
 
-/* The last index that scale_index takes to at most `scaled`. */
+/* The last index that scale_index maps to at most `scaled`. */
 static inline int64_t scale_back(const xs_scale *scale, int64_t scaled)
 {
     __int128 index =

@@ -1,5 +1,5 @@
-/* shed: drops tuples while too many wait in front of it. What waits is its own queue: how many tuples,
- * or how far the oldest is behind the newest. */
+/* shed: drops tuples while its own queue is too long. The load is the number of queued tuples, or how
+ * far the oldest is behind the newest in a time field. */
 #include "../engine/engine.h"
 #include "operators.h"
 
@@ -8,11 +8,11 @@ typedef struct {
     int64_t limit;
     int32_t time;   /* the field that the limit is measured in; -1: in tuples */
     int32_t policy; /* xs_shed_policy */
-    int32_t key;    /* XS_SHED_KEY: of which field */
+    int32_t key;    /* XS_SHED_KEY: the key field */
     uint64_t random;
 } xs_shed;
 
-/* What waits, the tuple itself included. */
+/* The load, including the current tuple. */
 static int64_t load_of(const xs_shed *shed, const xs_slot *tuple)
 {
     const xs_queue *queue = &shed->op.in[0];
@@ -31,7 +31,7 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* A number from 0 to 1: the next one, or always the same one of a key. */
+/* A number from 0 to 1: random, or always the same for a key. */
 static double drawn(xs_shed *shed, const xs_slot *tuple)
 {
     uint64_t from = shed->policy == XS_SHED_KEY ? (uint64_t)tuple[shed->key].i ^ shed->random

@@ -1,26 +1,26 @@
-/* Sources over what lies in memory: recordings as windows or sample by sample, and lists. */
+/* Sources over data in memory: recordings as windows or sample by sample, and lists of tuples. */
 #include "../engine/engine.h"
 #include "operators.h"
 
 typedef struct {
     xs_op op;
     xs_seg *recording;
-    int64_t window, rounds_left; /* < 0: for ever */
+    int64_t window, rounds_left; /* < 0: forever */
     int64_t at;                  /* position in the recording */
     int64_t index;               /* index of the next sample of the stream */
     bool partial;
-    xs_seg *spare; /* the window before, where nobody has kept it: the next one, but for its range */
-    double offered_hz; /* 0: all there from the start */
+    xs_seg *spare; /* the previous window if it has no other reference; reused for the next one */
+    double offered_hz; /* 0: everything is available at the start */
     int64_t first_index, began_ns;
 } xs_array_source;
 
-/* The recording's samples [at, at + width), counted from the stream's index. */
+/* The recording's samples [at, at + width) as a segment that starts at `index`. */
 static xs_seg *part(xs_array_source *source, int64_t at, int64_t width, int64_t index)
 {
     xs_seg *recording = source->recording;
     if (source->op.plan->copies) {
         xs_seg *copy = xs_seg_subseg(recording, recording->start + at, width);
-        if (copy) copy->start = index; /* nobody else has seen it */
+        if (copy) copy->start = index; /* not shared yet */
         return copy;
     }
     int64_t offset = recording->offset + at * recording->itemsize;
@@ -35,7 +35,7 @@ static xs_seg *part(xs_array_source *source, int64_t at, int64_t width, int64_t 
     return seg;
 }
 
-/* Drops what is left of a tuple, or keeps its segment for the next window. */
+/* Drops the segment of a tuple, or keeps it for reuse by the next window. */
 static void window_drop(xs_array_source *source, xs_seg *window)
 {
     bool reusable = window->block == source->recording->block && count_is_one(&window->refs);
@@ -50,7 +50,7 @@ static int32_t array_end(xs_array_source *source)
     return XS_END;
 }
 
-/* The next samples, at most up to the end of the recording; moves on. */
+/* The next samples, at most up to the end of the recording; advances the position. */
 static xs_seg *take(xs_array_source *source, int64_t wanted, int64_t index)
 {
     int64_t left = source->recording->width - source->at;
@@ -64,14 +64,14 @@ static xs_seg *take(xs_array_source *source, int64_t wanted, int64_t index)
     return seg;
 }
 
-/* A window that reaches past the end of the indices may still be cut short by the recording's end. */
+/* A window past the largest index may still fit if the end of the recording shortens it. */
 static bool last_samples_fit(const xs_array_source *source)
 {
     int64_t left = source->recording->width - source->at;
     return source->rounds_left == 1 && indices_fit(source->index, left);
 }
 
-/* Has the next window arrived yet? */
+/* True if the next window has arrived. */
 static bool arrived(xs_array_source *source)
 {
     int64_t now = engine_now_ns();
@@ -122,7 +122,7 @@ static void recording_destroy(xs_op *op)
 
 static const xs_op_table array_table = {.produce = array_produce, .destroy = recording_destroy};
 
-/* Takes a count on the recording, in one range: windows are cut from its block. */
+/* Takes a reference to the recording as one contiguous range, since windows are parts of its block. */
 static void *recording_source(xs_plan *plan, size_t size, const xs_op_table *table,
                               xs_seg *recording, int64_t repeat)
 {
@@ -174,7 +174,7 @@ static xs_slot sample_slot(const char *at, int32_t type)
     }
 }
 
-/* Samples with their indices, which are their timestamps: at most up to the end of the recording. */
+/* Emits samples with their indices as timestamps, at most up to the end of the recording. */
 static int32_t sample_produce_many(xs_op *op, int64_t most, int64_t *made)
 {
     xs_sample_source *samples = (xs_sample_source *)op;

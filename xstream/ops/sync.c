@@ -1,15 +1,15 @@
-/* sync: the same time ranges out of several streams. A control stream asks for ranges, in order;
- * the streams are buffered by appending until all of them cover the range that is next
- * (XStream, section III.A; DETECTAUDIO). Ranges are in indices of the control stream, and each stream
- * has a scale from those to its own. */
+/* sync: cuts the same time ranges out of several streams. A control stream requests ranges, in order;
+ * the streams are buffered by appending until all of them cover the next range (XStream, section
+ * III.A; DETECTAUDIO). Ranges are in indices of the control stream, and each stream has a scale from
+ * those to its own indices. */
 #include "buffer.h"
 #include "scale.h"
 
 typedef struct {
     xs_stretch stretch;
     xs_scale scale;
-    int64_t first; /* where the stream began */
-    int64_t discarded; /* nothing before it is kept */
+    int64_t first; /* first index of the stream */
+    int64_t discarded; /* samples before it are discarded */
     int64_t itemsize;
 } xs_sync_stream;
 
@@ -18,7 +18,7 @@ typedef struct {
     xs_sync_stream *stream;
     int32_t streams;
     xs_backlog requests;
-    int64_t discarded; /* nothing before it is kept */
+    int64_t discarded; /* everything before it is discarded */
     bool flush;
 } xs_sync;
 
@@ -30,7 +30,7 @@ static int32_t outside(xs_sync *sync, int32_t stream, int64_t index)
                    (long long)index, stream);
 }
 
-/* Trims a stream only when at least half of it goes: a trim may copy what is left. */
+/* Trims a stream only if at least half of it can go, because a trim may copy the rest. */
 static int32_t discard(xs_sync *sync, int64_t stop)
 {
     if (stop <= sync->discarded) return XS_OK;
@@ -46,7 +46,7 @@ static int32_t discard(xs_sync *sync, int64_t stop)
     return status;
 }
 
-/* XS_WAIT: a stream does not reach the end of the range yet. */
+/* Checks a request. XS_WAIT: a stream does not reach the end of the range yet. */
 static int32_t check_request(xs_sync *sync, const xs_slot *request)
 {
     long long start = request[START].i, stop = request[STOP].i;
@@ -67,7 +67,7 @@ static int32_t check_request(xs_sync *sync, const xs_slot *request)
     return status;
 }
 
-/* A range that has been checked. */
+/* Serves a request that was checked. */
 static int32_t emit_range(xs_sync *sync, int64_t from, int64_t to)
 {
     xs_slot tuple[MAX_FIELDS];
@@ -128,7 +128,7 @@ static int32_t sync_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status ? status : serve(sync);
 }
 
-/* What still waits gets what there is. */
+/* At the end, requests that still wait get the samples that are available. */
 static int32_t sync_finish(xs_op *op)
 {
     xs_sync *sync = (xs_sync *)op;

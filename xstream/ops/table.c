@@ -3,10 +3,10 @@
 
 enum {
     TABLE_MIN = 16,        /* rows */
-    DIRECT_PER_ROW = 8,    /* keys that are found directly, for each row that there is room for, */
-    DIRECT_MAX = 1 << 16,  /* and at most: what a cache holds */
+    DIRECT_PER_ROW = 8,    /* entries of the direct index per row of capacity, */
+    DIRECT_MAX = 1 << 16,  /* limited to what fits into a cache */
 };
-static const int64_t TABLE_MAX = (int64_t)1 << 31; /* a slot has 32 bits for a row's number */
+static const int64_t TABLE_MAX = (int64_t)1 << 31; /* a slot has 32 bits for the row number */
 
 int64_t table_find(const xs_table *table, const int64_t *key)
 {
@@ -27,7 +27,7 @@ static void forget_direct(xs_table *table, int64_t number)
     if (key < (uint64_t)table->directs) table->direct[key] = 0;
 }
 
-/* Without memory for it keys are found by their hashes. */
+/* If the allocation fails, keys are found by their hashes. */
 static void grow_direct(xs_table *table)
 {
     int64_t directs = DIRECT_PER_ROW * table->capacity;
@@ -41,7 +41,7 @@ static void grow_direct(xs_table *table)
     for (int64_t i = 0; i < table->count; i++) note_direct(table, i);
 }
 
-/* Hashes stand in the slots: rows are not looked at. */
+/* The slots contain the hashes, so rows need not be read. */
 static bool grow(xs_table *table)
 {
     int64_t capacity = table->capacity ? 2 * table->capacity : TABLE_MIN, slots = 2 * capacity;
@@ -81,13 +81,13 @@ int64_t table_add_new(xs_table *table, const int64_t *key)
     return number;
 }
 
-/* Frees a slot; those behind it that were pushed along by it move up. */
+/* Frees a slot and moves later entries of its probe sequence up. */
 static void slot_free(xs_table *table, int64_t hole)
 {
     int64_t mask = table->slots - 1;
     for (int64_t at = (hole + 1) & mask; table->slot[at]; at = (at + 1) & mask) {
         int64_t home = (int64_t)(table->slot[at] >> 32) & mask;
-        if (((at - home) & mask) < ((at - hole) & mask)) continue; /* its place is behind the hole */
+        if (((at - home) & mask) < ((at - hole) & mask)) continue; /* its home is after the hole */
         table->slot[hole] = table->slot[at];
         hole = at;
     }

@@ -1,17 +1,17 @@
-/* A hash table of rows of 64-bit words: integer keys first, then values. Rows lie one behind another
- * in the order in which their keys first came, so that a table is two flat arrays. */
+/* A hash table of rows of 64-bit words: integer keys first, then values. Rows are contiguous, in the
+ * order in which their keys were added, so that a table is two flat arrays. */
 #ifndef XS_TABLE_H
 #define XS_TABLE_H
 #include "../engine/engine.h"
 
 typedef struct {
-    int32_t keys, words;      /* of a row; words counts the keys too */
+    int32_t keys, words;      /* per row; words includes the keys */
     int64_t *row;             /* count * words */
-    int64_t count, capacity;  /* rows */
-    uint64_t *slot;           /* open addressing: a row's number + 1 below its hash; 0 is free */
+    int64_t count, capacity;  /* in rows */
+    uint64_t *slot;           /* open addressing: hash << 32 | row number + 1; 0 is free */
     int64_t slots;            /* a power of two, at least twice the rows; or 0 */
-    uint32_t *direct;         /* a single small key: its row's number + 1, found without a hash */
-    int64_t directs;          /* keys from 0 to here */
+    uint32_t *direct;         /* index for a single small key: row number + 1, without a hash */
+    int64_t directs;          /* number of keys in the index, from 0 */
 } xs_table;
 
 static inline void table_begin(xs_table *table, int32_t keys, int32_t values)
@@ -40,7 +40,7 @@ static inline bool table_equal(const xs_table *table, const int64_t *a, const in
     return true;
 }
 
-/* The slot of the row with such keys, or the free one where it would be. */
+/* The slot of the row with these keys, or the free slot for it. */
 static inline int64_t table_slot(const xs_table *table, const int64_t *key, uint32_t hash)
 {
     int64_t mask = table->slots - 1, at = hash & mask;
@@ -51,17 +51,17 @@ static inline int64_t table_slot(const xs_table *table, const int64_t *key, uint
     }
 }
 
-/* The number of the row with a single small key, or -1: then the hash decides. */
+/* The number of the row with a single small key, or -1 if only a hash lookup can tell. */
 static inline int64_t table_direct(const xs_table *table, const int64_t *key)
 {
     if (table->keys != 1 || (uint64_t)*key >= (uint64_t)table->directs) return -1;
     return (int64_t)table->direct[*key] - 1;
 }
 
-/* The number of the row with such keys, or -1. */
+/* The number of the row with these keys, or -1. */
 int64_t table_find(const xs_table *table, const int64_t *key);
-/* The same, and where there is none a new row at the end (its number is the count before), whose
- * values are not set. -1: no memory. */
+/* The same; a missing row is added at the end (its number is the old count) with uninitialised values.
+ * -1: out of memory. */
 int64_t table_add_new(xs_table *table, const int64_t *key);
 static inline int64_t table_add(xs_table *table, const int64_t *key)
 {
@@ -73,7 +73,7 @@ static inline int64_t table_add(xs_table *table, const int64_t *key)
     }
     return table_add_new(table, key);
 }
-/* Takes a row out; the last one moves to its place. */
+/* Removes a row and moves the last row into its place. */
 void table_remove(xs_table *table, int64_t number);
 void table_clear(xs_table *table); /* keeps its memory */
 void table_free(xs_table *table);

@@ -1,4 +1,4 @@
-/* union: tuples of several streams as they come, each behind the number of its stream. */
+/* union: merges streams in the order of arrival; the number of the stream precedes each tuple. */
 #include "../engine/engine.h"
 #include "operators.h"
 

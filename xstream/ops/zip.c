@@ -1,10 +1,11 @@
-/* zip: one tuple of each stream makes one; a queue per input holds those that are ahead. */
+/* zip: combines one tuple of each stream; a queue per input holds the tuples of streams that are
+ * ahead. */
 #include "buffer.h"
 
 typedef struct {
     xs_op op;
-    xs_backlog *backlog; /* one a port */
-    int32_t ports, waiting; /* how many ports have nothing */
+    xs_backlog *backlog; /* one per port */
+    int32_t ports, waiting; /* number of ports with an empty queue */
 } xs_zip;
 
 static int32_t emit_fronts(xs_zip *zip)
