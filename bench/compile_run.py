@@ -1,8 +1,8 @@
-"""Declare and run a query of ten operators, once, and print what compiling it took.
+"""Declare and run a query of ten operators once, and print its compile time.
 
-`python -m bench.compile_run maps` (or mixed) prints a line of JSON: processor seconds of importing
-numba, of declaring the query, and of its first run. With an empty `XSTREAM_CACHE_DIR` everything is
-compiled.
+`python -m bench.compile_run maps` (or mixed) prints one line of JSON: CPU seconds for importing
+numba, for declaring the query, and for its first run. With an empty `XSTREAM_CACHE_DIR`
+everything is compiled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One measured run of the Linear Road queries, in a process of its own that can be pinned.
+"""Measures the Linear Road queries in a separate process that can be pinned to a core.
 
-`python -m bench.linearroad_run INPUT OUT [--form parquet] [--core 0] [--threads 1] ...` prints a
-line of JSON: the best of several runs from a warmed-up start to the last flush, by the wall clock
-and by CPU time, and how far memory rose above what the process held after warm-up.
+`python -m bench.linearroad_run INPUT OUT [--form parquet] [--core 0] [--threads 1] ...` prints
+one line of JSON: the best of several runs from a warmed-up start to the last flush, in wall-clock
+and CPU time, and the increase of memory since warm-up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Processor time to compile queries of ten operators, in child processes with fresh caches."""
+"""CPU time to compile queries of ten operators, in child processes with fresh caches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 from bench.reporting import ROOT, Report
 from xstream.bench.children import run_child
 
-#: Processor seconds for a query of ten operators, declared and run, with an empty cache.
+#: CPU seconds for a query of ten operators, declared and run, with an empty cache.
 MOST_SECONDS = 3.0
 TRIALS = 3
 
 
 def child(which: str, cache: Path) -> dict[str, float]:
-    """Declare and run the query in a process of its own."""
+    """Declare and run the query in a separate process."""
     done = run_child(
         [sys.executable, "-m", "bench.compile_run", which], limit_seconds=300, cwd=str(ROOT),
         env={**os.environ, "XSTREAM_CACHE_DIR": str(cache)},
@@ -30,7 +30,7 @@ def child(which: str, cache: Path) -> dict[str, float]:
 
 
 def compile_seconds(found: dict[str, float]) -> float:
-    """Declaring and running; importing numba is not counted."""
+    """CPU seconds of declaring and running, without importing numba."""
     return found["declare"] + found["run"]
 
 

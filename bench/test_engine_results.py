@@ -1,4 +1,4 @@
-"""What the result of a kernel costs, by the way in which it is given, beside a bare loop."""
+"""The cost of a kernel's result, by the way it is returned, against a bare loop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bare(samples, buffer, gain):
 
 
 def window_ns(work: Callable[[], object], windows: int) -> float:
-    """Processor time per window in the best trial."""
+    """CPU nanoseconds per window in the best trial."""
     work()
     spent = []
     for _ in range(TRIALS):

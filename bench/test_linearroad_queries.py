@@ -1,9 +1,9 @@
-"""What the Linear Road queries take: reports a second, memory, and what the choices cost.
+"""The Linear Road queries: reports per second, memory, and the cost of options.
 
-Every measurement is a process of its own (`bench.linearroad_run`), pinned to one core where one is
-meant. The input is a generated directory named by XSTREAM_TRAFFIC (`xstream linearroad generate
---expressways 10 --minutes 180 --history --out DIR` for the full size), or else one expressway of
-three hours that is generated first. Alone:
+Every measurement is a separate process (`bench.linearroad_run`), pinned for single-core figures.
+The input is a generated directory named by XSTREAM_TRAFFIC (`xstream linearroad generate
+--expressways 10 --minutes 180 --history --out DIR` for the full size), or one expressway of three
+hours, which is generated first. To run only this file:
 `python -m pytest bench/test_linearroad_queries.py --benchmark-enable --benchmark-only`.
 """
 
@@ -66,7 +66,7 @@ def flat(expressway: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(source: Path, *options: str | Path) -> dict[str, float]:
-    """A run in a process of its own."""
+    """Measure runs in a separate process."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "bench.linearroad_run", str(source), out]
         done = subprocess.run(
@@ -77,7 +77,7 @@ def measured(source: Path, *options: str | Path) -> dict[str, float]:
 
 
 def best_in_turns(*cases: tuple[Path, tuple[str | Path, ...]]) -> list[dict[str, float]]:
-    """The best of several measurements of each case, taken in turns: machines change their pace."""
+    """The best of several measurements of each case, alternating, as machine speed varies."""
     best: list[dict[str, float]] = [{} for _ in cases]
     for _ in range(RUNS):
         for known, (source, options) in zip(best, cases, strict=True):
@@ -88,7 +88,7 @@ def best_in_turns(*cases: tuple[Path, tuple[str | Path, ...]]) -> list[dict[str,
 
 
 def rates(found: dict[str, float]) -> tuple[float, str]:
-    """Million reports a second by the clock, and both clocks in words."""
+    """Million reports per wall-clock second, and a text with wall-clock and CPU rates."""
     by_wall, by_cpu = (found["reports"] / found[key] / MILLION for key in ("wall_s", "cpu_s"))
     return by_wall, f"{by_wall:.2f} M/s ({by_cpu:.2f} by CPU time)"
 

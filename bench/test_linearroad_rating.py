@@ -1,8 +1,8 @@
-"""Copies of expressways: reports a second at L = 1,000, by stage, beside the memory's pace.
+"""Copies of expressways: reports per second at L = 1,000, by stage, and memory bandwidth.
 
 The input is a generated directory with history, named by XSTREAM_TRAFFIC (`xstream linearroad
 generate --expressways 10 --minutes 180 --history --out DIR`). Runs begin with the state before the
-last ten minutes, when the roads are full. Alone:
+last ten minutes, when the roads are full. To run only this file:
 `XSTREAM_TRAFFIC=DIR python -m pytest bench/test_linearroad_rating.py --benchmark-enable
 --benchmark-only -s`; XSTREAM_L chooses another L.
 """
@@ -26,14 +26,14 @@ from bench.reporting import Report
 LEAST_MILLIONS = 16.0  # reports/s on two cores
 MOST_GIB = 6.0
 WORKERS = 2
-#: Bytes of memory that a report moves: its last report is read, its own is fetched and written, 24
-#: each; the quoted toll is read, fetched and written, 4 each.
+#: Memory traffic per report in bytes: the last report is read, the new one is fetched and written,
+#: 24 each; the quoted toll is read, fetched and written, 4 each.
 MOVED_BYTES = 24 + 24 + 24 + 3 * 4
 COPIED_BYTES = 1 << 28
 
 
 def memory_pace() -> float:
-    """Bytes a second that two threads move when they do nothing but copy, reads and writes."""
+    """The bandwidth of two threads that only copy, in bytes read and written per second."""
     arrays = [(np.ones(COPIED_BYTES, np.uint8), np.zeros(COPIED_BYTES, np.uint8)) for _ in "12"]
     best = 0.0
     for _ in range(5):

@@ -1,6 +1,6 @@
-"""What generating costs: CPU-seconds an expressway, rows of history a second, two cores for two.
+"""Generation: CPU seconds per expressway, history rows per second, and scaling to two cores.
 
-Run with `make bench-linearroad`, or alone:
+Run with `make bench-linearroad`, or only this file:
 `python -m pytest bench/test_linearroad_traffic.py --benchmark-enable --benchmark-only -s`.
 """
 
@@ -78,7 +78,7 @@ def test_writing_history_on_two_cores(benchmark, tmp_path: Path) -> None:
         pool.map(task, days[:4])
         done = benchmark.pedantic(lambda: pool.map(task, days, chunksize=1), rounds=2, iterations=1)
     rows, cpu = sum(rows for rows, _ in done), sum(cpu for _, cpu in done)
-    # By CPU time, so that others on the machine do not count; by the clock as well, for the record.
+    # CPU time, which other load does not affect much; wall-clock time is shown as well.
     rate, by_clock = 2 * rows / cpu, rows / benchmark.stats.stats.min
     print(
         f"\nhistory: {rows:,} rows, {rate / 1e6:.2f} million rows/s by the CPU time of two cores "
@@ -111,8 +111,8 @@ def test_two_expressways_on_two_cores(benchmark, tmp_path: Path) -> None:
             iterations=1,
         )
     by_clock = benchmark.stats.stats.min / min(clock for clock, _ in alone)
-    # On a machine that others use the clock says little; CPU time still shows what the two cost
-    # each other.
+    # On a busy machine wall-clock time is unreliable; CPU time still shows how much two workers
+    # slow each other down.
     by_cpu = min(together) / min(cpu for _, cpu in alone)
     print(
         f"\ntwo expressways on two cores take {by_clock:.2f} times as long as one by the clock, "

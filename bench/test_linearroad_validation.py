@@ -1,6 +1,6 @@
-"""What validating costs: three hours of one expressway from start-up to verdict, one core and two.
+"""Validation of three hours of one expressway, from start-up to verdict, on one and two cores.
 
-Run with `make bench-linearroad`, or alone:
+Run with `make bench-linearroad`, or only this file:
 `python -m pytest bench/test_linearroad_validation.py --benchmark-enable --benchmark-only -s`.
 XSTREAM_TRAFFIC names a generated directory with history to use instead of a new one, and
 XSTREAM_BENCH_TEN=1 adds ten expressways.
@@ -39,7 +39,7 @@ def command(*arguments: object) -> list[str]:
 
 @dataclass
 class Cost:
-    """Of a program and all that it started."""
+    """The cost of a program and its child processes."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -48,7 +48,7 @@ class Cost:
 
 
 def watched(call: list[str]) -> Cost:
-    """Run a program; its memory is that of all its processes together, looked at ten times a s."""
+    """Run a program; memory is the sum over its processes, sampled ten times per second."""
     cost, done = Cost(), threading.Event()
     begin = time.perf_counter()
     process = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)

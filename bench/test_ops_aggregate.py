@@ -14,7 +14,7 @@ import xstream as xs
 from bench.reporting import Report
 from xstream.testing import list_source
 
-ROWS = 1 << 18  # few enough for a trial that nothing disturbs
+ROWS = 1 << 18  # few, so that some trials are undisturbed
 BATCH = 8192
 GROUPS = 1000
 WINDOW = ROWS // 8
@@ -57,7 +57,7 @@ def by_hand(time, k, x, window, groups):  # type: ignore[no-untyped-def]
 
 
 def query(data: dict[str, Any], step: int, batched: bool) -> Callable[[], tuple[float, int]]:
-    """Seconds in the core, and how many groups of windows there were."""
+    """A function that returns seconds in the core and the number of groups."""
     q = xs.Query()
     if batched:
         cuts = range(0, ROWS, BATCH)

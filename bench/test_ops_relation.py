@@ -1,4 +1,4 @@
-"""Updating and looking up a relation, a tuple at a time, against a bare hop and a Python dict."""
+"""Relation updates and lookups, one tuple at a time, against a bare hop and a Python dict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIALS = 40
 
 
 def query(build: Callable[[xs.Query, xs.Stream], Any], keys: list[int]) -> Callable[[], float]:
-    """Nanoseconds a tuple in the core."""
+    """A function that returns nanoseconds per tuple in the core."""
     q = xs.Query()
     build(q, q.source(list_source(keys, {"k": int})))
     return lambda: q.run().wall_seconds / TUPLES * 1e9

@@ -1,4 +1,4 @@
-"""Errors of Spark in one sentence; the first line of its own message says too little."""
+"""Reduces errors of Spark to one sentence with the root cause."""
 
 from __future__ import annotations
 

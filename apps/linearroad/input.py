@@ -32,17 +32,17 @@ __all__ = [
     "unverified",
 ]
 
-ROWS = 1 << 15  # in a chunk, which stays in the cache until it has been checked
+ROWS = 1 << 15  # per chunk; small enough to stay in the cache until it has been checked
 BYTES = 1 << 21
-SHOWN_BYTES = 200  # of a line that is too long
+SHOWN_BYTES = 200  # shown of a line that is too long
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that could be parsed: fifteen columns, where each row comes from, and when.
+    """Parsed rows: fifteen columns, the line of each row, and its second.
 
-    `times` are the seconds of the stream that they come in (`stream_times`).
+    `times` are the seconds of the stream in which the rows arrive (`stream_times`).
     """
 
     columns: tuple[NDArray[np.int32], ...]
@@ -53,7 +53,7 @@ class Chunk:
         return len(self.origins)
 
     def part(self, begin: int, end: int) -> Chunk:
-        """Some of the rows."""
+        """The rows from `begin` to `end`."""
         columns = tuple(column[begin:end] for column in self.columns)
         return Chunk(columns, self.origins[begin:end], self.times[begin:end])
 
@@ -68,7 +68,7 @@ class Reject:
 
 
 def _nobody(_: Reject) -> None:
-    """Nobody wants to know."""
+    """Ignore a reject: the default callback."""
 
 
 class RowReader(Protocol):
@@ -77,28 +77,28 @@ class RowReader(Protocol):
     name: str
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
-        """The rows in the order of the file; their origins are lines.
+        """The rows in file order; their origins are line numbers.
 
-        Rows before second `begin_s` may be left out where that is quicker.
+        Rows before second `begin_s` may be skipped if that is faster.
         """
 
     def row(self, line: int) -> str:
-        """A row as it stands in the file; quick for those that were read last."""
+        """The text of a row in the file; fast for rows that were read recently."""
 
-    #: Told of every row that cannot be parsed.
+    #: Called with every row that cannot be parsed.
     on_reject: Callable[[Reject], None]
 
 
 def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
-    """Rows behind those that moved the stream's clock to `clock`."""
+    """A chunk of rows that follow those that advanced the stream's clock to `clock`."""
     return Chunk(columns, origins, stream_times(columns, clock))
 
 
 class _Recent:
     """The chunks whose rows may still be rejected: those of the second that is being gathered.
 
-    A chunk is worked off before the next one is asked for; then the last second of its good rows is
-    still open, and whatever ended before that second is done with.
+    A chunk is fully processed before the next one is requested. At that point only the last second
+    of its good rows is incomplete, so chunks that ended before that second can be dropped.
     """
 
     def __init__(self) -> None:
@@ -106,19 +106,19 @@ class _Recent:
         self.clock = 0
 
     def add(self, chunk: Chunk, source: Any) -> None:
-        """The newest chunk, and what its rows can be had from."""
+        """Add the newest chunk, and the source of the text of its rows."""
         while self._kept and self._kept[0][0] < self.clock:
             self._kept.popleft()
-        if len(chunk):  # else there is nothing that the query could reject
+        if len(chunk):  # the query cannot reject rows of an empty chunk
             self.clock = int(chunk.times[-1])
             self._kept.append((self.clock, source))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([source for _, source in list(self._kept)])  # another thread may add to it
+        return iter([source for _, source in list(self._kept)])  # another thread may append to it
 
 
 class FlatReader:
-    """A flat file of the benchmark; keeps the text of the last chunks, for rejects."""
+    """A flat file of the benchmark. Keeps the text of recent chunks for rejects."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -197,19 +197,19 @@ class FlatReader:
 
 
 class _LongLine:
-    """A line that is too long: its begin is kept, the rest is counted."""
+    """A line that is too long: keeps its beginning and counts the rest."""
 
     def __init__(self, begin: bytes) -> None:
         self._begin, self._bytes = begin[:SHOWN_BYTES], len(begin)
 
     def skip(self, block: bytes) -> int:
-        """Where the next line begins in a block; -1: this one goes on."""
+        """The index of the next line in a block; -1 if this line continues after the block."""
         end = block.find(b"\n")
         self._bytes += len(block) if end < 0 else end
         return -1 if end < 0 and block else end + 1
 
     def reject(self, number: int) -> Reject:
-        """The line, which is the file's line `number`."""
+        """The reject for this line, number `number` of the file."""
         return Reject(number, REASONS[LINE_TOO_LONG], _shortened(self._begin, self._bytes))
 
 
@@ -222,7 +222,7 @@ def _as_read(line: bytes) -> str:
 
 
 class ParquetReader:
-    """A Parquet file with the fifteen columns; a row's line is its number."""
+    """A Parquet file with the fifteen columns; the line of a row is its row number."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -260,7 +260,7 @@ class ParquetReader:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
 
     def _groups_before(self, begin_s: int) -> int:
-        """How many row groups at the start of the file say that they end before a second."""
+        """The number of leading row groups that end before a second, by their statistics."""
         place = self._file.schema_arrow.names.index("time")
         for group in range(self._file.num_row_groups):
             known = self._file.metadata.row_group(group).column(place).statistics
@@ -269,7 +269,7 @@ class ParquetReader:
         return int(self._file.num_row_groups)
 
     def _column(self, batch: Any, name: str) -> NDArray[np.int32]:
-        """Arrow's own memory where it is what is wanted, int32 without nulls."""
+        """A column as int32; without a copy if Arrow has it as int32 without nulls."""
         column = batch.column(name)
         if column.null_count:
             raise InputError(f"{self.path}: column {name!r} has nulls")
@@ -290,12 +290,12 @@ class ParquetReader:
         return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
 
     def _read_batches(self) -> Iterator[Any]:
-        file = pq.ParquetFile(self.path, pre_buffer=False)  # the other one is being read
+        file = pq.ParquetFile(self.path, pre_buffer=False)  # self's file is being read
         yield from file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
 
 
 def open_input(path: Path) -> list[RowReader]:
-    """The files that `path` means: itself, or the expressways of a generated directory."""
+    """Open the file `path`, or the expressway files of a generated directory."""
     if path.is_dir():
         manifest = read_manifest(path)
         form = manifest["parameters"]["format"]
@@ -309,7 +309,7 @@ def open_input(path: Path) -> list[RowReader]:
 
 
 def length_s(path: Path, minutes: int | None) -> int | None:
-    """How many seconds a stream has, if that is known before it is read."""
+    """The length of a stream in seconds, if it is known before reading."""
     known = [] if minutes is None else [60 * minutes]
     if path.is_dir() and (length := read_manifest(path)["parameters"].get("minutes")) is not None:
         known.append(60 * int(length))
@@ -317,7 +317,7 @@ def length_s(path: Path, minutes: int | None) -> int | None:
 
 
 def unverified(readers: list[RowReader]) -> list[Path]:
-    """The Parquet files whose pages have no checksums, so that reading them verifies nothing."""
+    """The Parquet files without page checksums, whose contents cannot be verified."""
     paths = [reader.path for reader in readers if isinstance(reader, ParquetReader)]
     return [path for path in paths if not has_page_checksums(path, INPUT_COLUMNS)]
 

@@ -34,11 +34,11 @@ Stages = dict[str, list[xs.Stream]]
 class Part:
     """The streams of one copy of a file."""
 
-    #: The number of its first expressway among all.
+    #: The index of its first expressway among those of the run.
     number: int
     #: Notifications and alerts, and answers from history.
     tables: tuple[xs.Stream, xs.Stream]
-    #: What the accounts need.
+    #: Charges and requests, the input of the accounts.
     money: xs.Stream
     #: The reports, including rejected ones.
     reports: xs.Stream
@@ -111,7 +111,7 @@ class Network:
         return Part(number, (answers, requested), money, reports, kept)
 
     def balances(self, money: Sequence[xs.Stream], name: str = "") -> xs.Stream:
-        """The balances of a group of parts, as a table of answers with who asked (`asker`)."""
+        """The balances of a group of parts: answers with the requesting part (`asker`)."""
         merged = money[0].merge(*money[1:], by="time", tag="part", name=f"money of all{name}")
         charged = self.rules.charges(merged, name)
         balances = charged.iterate(accounts, len(money), name=f"accounts{name}")

@@ -36,7 +36,7 @@ MPH = 45
 
 
 def declare(query: xs.Query, window: int, repeat: int) -> None:
-    """`window` vehicles on both directions of the road; each repetition is two more minutes."""
+    """Declare the query for `window` vehicles in both directions, two minutes per repetition."""
     rows = query.source(xs.io.iterable(lambda: _rows(window, SECONDS * repeat), out=RAW))
     one_expressway(query, rows, rules_named("paper"))
 
@@ -52,7 +52,7 @@ def _rows(vehicles: int, seconds: int) -> Iterator[tuple[Any, ...]]:
 
 
 def _reports(vehicles: int, second: int) -> NDArray[np.int32]:
-    """One column per vehicle that reports in this second: every vehicle does every 30 seconds."""
+    """One column per vehicle that reports in this second; vehicles report every 30 seconds."""
     vid = np.arange(second % PERIOD, vehicles, PERIOD)
     rows = np.full((FIELDS, len(vid)), -1, np.int32)
     feet = SEGMENTS * FEET_A_SEGMENT

@@ -1,4 +1,4 @@
-"""What travels between the operators of the query: one tuple per second, columns as SigSegs.
+"""The tuples between the operators of the query: one per second, columns as SigSegs.
 
 Names, records and packed numbers that several operators share. A *segment key* numbers the segments
 of all expressways: `(slot of the expressway * 2 + Dir) * 100 + Seg`, where slots number the
@@ -60,7 +60,7 @@ REPORT = np.dtype(
 STOP = np.dtype([("place", "i8"), ("vid", "i8"), ("until", "i8")])
 #: A segment and a minute in which an accident was there.
 MARK = np.dtype([("key", "i8"), ("minute", "i8")])
-#: What is known of a segment at the start of a minute.
+#: The statistics of a segment at the start of a minute.
 SEGMENT = np.dtype([("lav", "i4"), ("cars", "i4")])
 LANE_SHIFT = 4  # of the lane in `actions`
 
@@ -73,7 +73,7 @@ TRIGGER, CROSSED, FIRST = 1, 2, 4
 #: Instead of an index in `kept`: tolls are kept by the number of the trip.
 BY_TRIP = -1
 
-#: Never a minute of the stream.
+#: A value that is not a minute of the stream.
 NO_MINUTE = -(2**40)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 __all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch", "written_to"]
 
 LOCK = "lock"
-#: A folder without a lock may just be being created.
+#: A folder this recent may not have its lock yet.
 UNLOCKED_FOR_S = 3600.0
 _written_to: list[Path] = []
 

@@ -198,7 +198,7 @@ def _connect(master: str) -> Any:
 
     handler = _interrupt_handler()
     try:
-        # Java was started with the settings, and knows them.
+        # Java was started with these settings.
         SparkContext.getOrCreate(SparkConf())
     except Exception as error:
         raise InputError(f"no Spark session on {master}: {reason(error)}") from error
@@ -219,10 +219,10 @@ def _interrupt_handler() -> Any:
 
 @contextmanager
 def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
-    """An interrupt kills Java and then does what it did before.
+    """Kill Java on an interrupt, then call the previous handler.
 
-    pyspark talks to Java on the way out of a block that an interrupt ends, and would wait there
-    for the running job. With Java dead it fails instead; that failure is the interrupt.
+    When an interrupt ends a block, pyspark calls Java during cleanup, which would wait for the
+    running job. Without Java the call fails, and the failure is reported as the interrupt.
     """
     before = _interrupt_handler()
     received = False
@@ -273,9 +273,9 @@ def _end(java: subprocess.Popen[bytes], gateway: Any, spark: Any) -> None:
             spark.stop()
         except Exception:  # Java has just died: there is nothing left to stop
             java.kill()
-    gateway.shutdown()  # which fails in silence if Java is dead
+    gateway.shutdown()  # has no effect if Java is dead
     if java.stdin is not None:
-        java.stdin.close()  # which tells Java to end
+        java.stdin.close()  # makes Java exit
     try:
         java.wait(STOPPING_S)
     except subprocess.TimeoutExpired:
@@ -286,7 +286,7 @@ def _end(java: subprocess.Popen[bytes], gateway: Any, spark: Any) -> None:
 def run_tasks(
     spark: Any, function: Callable[[Item], Result], items: Sequence[Item], partitions: int = 0
 ) -> list[Result]:
-    """One task per item, or the items dealt into some partitions; results in the items' order."""
+    """Run one task per item, or distribute them to partitions; results are in item order."""
     if not items:
         return []
     guarded = functools.partial(_run_task, function)

@@ -30,7 +30,7 @@ def spark_session() -> Iterator[object]:
 
 @pytest.fixture(autouse=True)
 def cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several threads from the first tuple on, and as many as are asked for."""
+    """Use several threads from the first tuple on, and as many as requested."""
     monkeypatch.setattr("xstream.run.MEASURE_NS", 0)
     monkeypatch.setattr("xstream.sched.threads.usable_cores", lambda: 64)
 

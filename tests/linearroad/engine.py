@@ -24,7 +24,7 @@ import xstream as xs
 
 
 def history_of(tolls: Sequence[Any], segments: Sequence[Any]) -> History:
-    """The tables that the request operators look things up in, filled row by row."""
+    """The lookup tables of the request operators, filled row by row."""
     by_xway: dict[int, dict[tuple[int, int], int]] = {}
     for vid, day, xway, spent in tolls:
         by_xway.setdefault(xway, {})[vid, day] = spent

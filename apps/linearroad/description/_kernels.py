@@ -25,7 +25,7 @@ LANES = 5
 class Survey(NamedTuple):
     """State and results of the pass; minutes are M(t), from 1."""
 
-    last_time: np.ndarray  # by VID, and so on
+    last_time: np.ndarray  # by VID, as the arrays below
     last_seg: np.ndarray
     last_place: np.ndarray  # (dir, lane, pos) in one number
     last_spd: np.ndarray
@@ -74,7 +74,7 @@ def accident_ahead(survey, minute, d, segment):
 
 @xs.compiled(inline="always")
 def note_stopped(survey, t, vid, d, lane, pos):
-    """A stopped vehicle stands for 30 s; with another at the same place that is an accident."""
+    """Record a stopped vehicle for 30 s; two of them at the same place are an accident."""
     other, when = survey.stop_vid[d, lane - 1, pos], survey.stop_time[d, lane - 1, pos]
     if other >= 0 and other != vid and when + REPORTED_EVERY_S > t:
         survey.accident[t // 60 + 1, d, pos // 5280] = 1
@@ -85,7 +85,7 @@ def note_stopped(survey, t, vid, d, lane, pos):
 
 @xs.compiled(inline="always")
 def notify(survey, minute, d, segment):
-    """A trigger: one notification, perhaps an alert."""
+    """Count one notification, and an alert if an accident is ahead."""
     survey.tally[NOTIFICATIONS] += 1
     if accident_ahead(survey, minute - 1, d, segment):
         survey.tally[ALERTS] += 1
@@ -95,7 +95,7 @@ def notify(survey, minute, d, segment):
 
 @xs.compiled(inline="always")
 def take_report(survey, t, vid, spd, lane, d, seg, pos):
-    """One position report."""
+    """Process one position report."""
     minute = t // 60 + 1
     same_trip = survey.last_time[vid] == t - REPORTED_EVERY_S
     place = (d * LANES + lane) * ROAD_FT + pos
@@ -109,7 +109,7 @@ def take_report(survey, t, vid, spd, lane, d, seg, pos):
     if lane != 4 and new_segment:
         notify(survey, minute, d, seg)
     if not new_segment and survey.last_time[vid] // 60 + 1 == minute:
-        # The second report of the minute: the vehicle's mean takes the place of its first speed.
+        # The second report of the minute: the vehicle's mean replaces its first speed.
         survey.speed_twice[minute, d, seg] += spd - survey.last_spd[vid]
     else:
         survey.speed_twice[minute, d, seg] += 2 * spd

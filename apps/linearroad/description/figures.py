@@ -46,7 +46,7 @@ class Figures:
     cell_speed: NDArray[np.float32]
 
     def as_dict(self) -> dict[str, Any]:
-        """All but the arrays, for --json."""
+        """All fields except for the arrays, for --json."""
         arrays = ("rate", "cell_speed")
         return {name: value for name, value in vars(self).items() if name not in arrays}
 
@@ -71,7 +71,7 @@ def read_blocks(path: Path, columns: tuple[str, ...]) -> Iterator[list[NDArray[n
 
 
 def empty_survey(seconds: int, vehicles: int) -> k.Survey:
-    """State for a stream of so many seconds and VIDs below `vehicles`."""
+    """State for a stream of `seconds` seconds with VIDs below `vehicles`."""
     by_minute = (seconds // 60 + 3, k.DIRECTIONS, k.SEGMENTS)
     cells = (2, seconds // k.CELL_S + 1, k.ROAD_FT // k.CELL_FT)
     places = (k.DIRECTIONS, 3, k.ROAD_FT)
@@ -98,7 +98,7 @@ def empty_survey(seconds: int, vehicles: int) -> k.Survey:
 
 
 def _check_block(block: list[NDArray[np.int32]], seconds: int, vehicles: int) -> None:
-    """Refuse rows that are outside of the survey's arrays."""
+    """Refuse rows whose indices are outside of the survey's arrays."""
     below = (5, seconds, vehicles, None, k.LANES, k.DIRECTIONS, k.SEGMENTS, k.ROAD_FT)
     reports = block[0] == 0
     for name, column, end in zip(SURVEYED, block, below, strict=True):
@@ -158,7 +158,7 @@ def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
 
 
 def check_files(root: Path, manifest: Entry) -> int:
-    """Compare every file with its checksum in the manifest; returns how many there are."""
+    """Compare every file with its checksum in the manifest; returns the number of files."""
     entries = [*manifest.get("traffic", [])]
     for kind in ("history", "store"):
         entries += [file for entry in manifest.get(kind, []) for file in entry["files"]]

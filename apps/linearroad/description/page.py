@@ -22,7 +22,7 @@ Accident = dict[str, int]
 NOT_GIVEN = "not given"
 # Three hours of one expressway as the paper of 2004 reports them (the paper's section 4.3.1; for
 # vehicles, the paper's section 3.2.3). Travel-time requests follow from the paper's section 3.1.1:
-# 40 % of the requests that 1 % of the position reports bring along.
+# 1 % of the position reports come with a request, and 40 % of those ask for a travel time.
 PAPER = {
     "position reports": "roughly 12,000,000",
     "vehicles": "approximately 150,000",
@@ -46,7 +46,7 @@ LEAST_SLOW = 0.1
 
 
 def rows_beside_paper(figures: Figures) -> list[tuple[str, str, str]]:
-    """Name, what was measured, what the papers report."""
+    """Name, measured value and value reported by the papers."""
     share = figures.tolls_above_zero / max(figures.notifications, 1)
     measured = {
         "position reports": f"{figures.reports:,}",
@@ -64,7 +64,7 @@ def rows_beside_paper(figures: Figures) -> list[tuple[str, str, str]]:
 
 
 def further_rows(figures: Figures) -> list[tuple[str, str]]:
-    """Name and value of what the papers do not report."""
+    """Name and value of figures that the papers do not report."""
     return [
         ("on the road at the end", f"{figures.on_road_at_end:,} vehicles"),
         ("busiest segment", f"{figures.busiest_segment_vehicles:,} vehicles/min"),
@@ -145,7 +145,7 @@ def seen(accidents: Sequence[Accident], seconds: int) -> list[Accident]:
 def slow_share(
     figures: Figures, accident: Accident, miles: float, begin: int, end: int
 ) -> float | None:
-    """How much of the stretch behind an accident is slow; None where the stream has no data."""
+    """The share of the road behind an accident that is slow; None without data in the stream."""
     place, reach = accident["pos"] // CELL_FT, int(miles / CELL_MILES)
     behind = slice(max(place - reach, 0), place)
     if accident["dir"] == 1:
@@ -156,7 +156,7 @@ def slow_share(
 
 
 def clarity(figures: Figures, accident: Accident) -> float:
-    """How clearly an accident's queue grows, and has dissolved half an hour after the clearing."""
+    """How clearly a queue grows at an accident and dissolves within half an hour of clearing."""
     stopped, cleared = accident["stopped"], accident["cleared"]
     before = slow_share(figures, accident, 4.0, stopped - 600, stopped)
     standing = slow_share(figures, accident, 4.0, stopped + 300, cleared)
@@ -170,7 +170,7 @@ def clarity(figures: Figures, accident: Accident) -> float:
 
 
 def clearest(figures: Figures, accidents: Sequence[Accident]) -> Accident | None:
-    """The accident whose queue is seen best; None if no queue is seen."""
+    """The accident with the most visible queue; None if there is no visible queue."""
     queued = []
     for accident in accidents:
         begin, end = accident["stopped"] + 300, accident["cleared"]
@@ -180,7 +180,7 @@ def clearest(figures: Figures, accidents: Sequence[Accident]) -> Accident | None
 
 
 def zoom(figures: Figures, accident: Accident, accidents: Sequence[Accident]) -> Any:
-    """The stretch behind one accident, from before it until its queue has dissolved."""
+    """A plot of the road behind one accident, until its queue has dissolved."""
     mile = accident["pos"] / 5280
     behind, ahead = ZOOM_BEHIND_MILES, ZOOM_AHEAD_MILES
     low, high = (mile - behind, mile + ahead) if accident["dir"] == 0 else (
@@ -197,7 +197,7 @@ def zoom(figures: Figures, accident: Accident, accidents: Sequence[Accident]) ->
 
 
 def pictures(figures: Figures, accidents: Sequence[Accident]) -> Iterator[Any]:
-    """The rate, both directions, and the queue that is seen best."""
+    """Plots of the rate, of both directions, and of the most visible queue."""
     yield rate_figure(figures)
     visible = seen(accidents, figures.seconds)
     for direction in range(len(DIRECTIONS)):

@@ -11,7 +11,7 @@ __all__ = ["TrafficParameters"]
 FORMATS = ("parquet", "csv")
 #: A week. The benchmark lasts three hours; the traffic after them is light.
 MOST_MINUTES = 7 * 24 * 60
-#: More trips than can begin in a second, and the number of VIDs.
+#: Upper bounds of the trips that begin per second, and of the VIDs.
 TRIPS_PER_SECOND, VIDS = 14.1, 2**31
 
 

@@ -17,7 +17,7 @@ POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Work:
-    """The tasks of one kind, their sizes in some unit, and what an earlier run finished."""
+    """The tasks of one kind, their sizes in some unit, and those that an earlier run finished."""
 
     what: str
     unit: str
@@ -26,7 +26,7 @@ class Work:
     done_before: int = 0
 
     def done(self, layout: Layout) -> int:
-        """How much is done: the sizes of finished tasks, and the progress of running ones."""
+        """The work done: the sizes of finished tasks plus the progress of running ones."""
         present = {path.name for path in layout.work.glob(f"{self.kind}-*")}
         total = self.done_before
         for numbers, size in self.sizes.items():
@@ -54,7 +54,7 @@ def silent(work: Work, layout: Layout) -> Iterator[None]:
 
 @contextmanager
 def show(work: Work, layout: Layout) -> Iterator[None]:
-    """A bar on a terminal, plain lines elsewhere; earlier work does not count for the pace."""
+    """Show a progress bar on a terminal, else plain lines. The rate excludes earlier work."""
     stop = threading.Event()
     total = work.done_before + sum(work.sizes.values())
     with console.Progress(work.what, total, work.unit) as progress:

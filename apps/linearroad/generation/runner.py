@@ -35,7 +35,7 @@ class Runner:
         if not items:
             return []
         for numbers in work.sizes:
-            # Left by an interrupted run, or of a file that has been removed since.
+            # Stale: from an interrupted run, or for a file that has been removed.
             self.layout.receipt(work.kind, *numbers).unlink(missing_ok=True)
             self.layout.progress(work.kind, *numbers).unlink(missing_ok=True)
         with self.progress(work, self.layout):

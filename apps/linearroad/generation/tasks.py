@@ -49,7 +49,7 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
     with whole(layout.trace(xway)) as temporary, temporary.open("wb") as trace:
         while expressway.now < parameters.seconds:
             second = expressway.now
-            # Not across the cut: traffic before Time 0 is simulated and dropped.
+            # Stop at the cut: traffic before Time 0 is simulated and dropped.
             until = begin if second < begin else parameters.seconds
             chunk = expressway.advance(min(CHUNK_S, until - second))
             if second >= begin:
@@ -85,7 +85,7 @@ def trip_table(expressway: Expressway, begin: int) -> NDArray[np.void]:
     trips["entry"] = road.trip_entry[seen]
     trips["begins"] = road.first_report[seen] >= begin
     trips["ends"] = road.left_at[seen] >= 0
-    # The first report after the cut is one of those every 30 s.
+    # Reports are 30 s apart, which determines the first one after the cut.
     first = road.first_report[seen].astype(np.int64)
     late = np.maximum(begin - first, 0)
     trips["first"] = first + -(-late // 30) * 30 - begin
@@ -117,7 +117,7 @@ def accident_table(expressway: Expressway, begin: int) -> list[Entry]:
 
 
 def numbering(root: Path, parameters: TrafficParameters, xway: int) -> Numbering:
-    """The vehicles of one expressway, from the tables of trips of two."""
+    """Number the vehicles of one expressway, from its trips and those of the one before it."""
     layout = Layout(root)
     before = (xway - 1) % parameters.expressways
     return number_own(
@@ -131,7 +131,7 @@ def numbering(root: Path, parameters: TrafficParameters, xway: int) -> Numbering
 
 
 def count_vehicles(root: Path, parameters: TrafficParameters, xway: int) -> int:
-    """How many VIDs an expressway needs: those of the vehicles that travel on it first."""
+    """The number of VIDs of an expressway: the vehicles whose first trip is on it."""
     return numbering(root, parameters, xway).vehicles
 
 

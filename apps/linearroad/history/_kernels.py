@@ -10,7 +10,7 @@ from linearroad.traffic._kernels_cars import mix, unit
 MINUTES, SEGMENTS, DIRECTIONS = 1440, 100, 2
 DAY, MIN, DIR, SEG, LAV, CNT, TOLL = range(7)
 TOLL_VID, TOLL_DAY, TOLL_TOLLS = range(3)
-# How much a minute of a segment varies from day to day.
+# Variation of a minute of a segment from day to day.
 CNT_SPREAD, LAV_SPREAD_MPH = 0.12, 4.0
 SALT_SEGMENT, SALT_COMMUTER, SALT_TRIP = 0x5E6, 0xC0, 0x7219
 MORNING_MINUTE, EVENING_MINUTE, DEPARTURE_SPREAD = 450, 1020, 180
@@ -84,7 +84,7 @@ def drive_and_pay(segments, entry, leave, minute):
 
 @xs.compiled
 def fill_tolls(out, day, key, vids, exit_shares, segments):
-    """What each vehicle paid that day for its usual journey, at about its usual hour."""
+    """The toll that each vehicle paid that day for its usual journey, near its usual hour."""
     commuters = mix(key, SALT_COMMUTER)
     today = mix(mix(key, SALT_TRIP), day)
     for i in range(vids.shape[0]):

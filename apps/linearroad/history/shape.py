@@ -39,7 +39,7 @@ def day_of_week(day: int) -> int:
 
 
 def levels(dow: int, busy: float = 1.0) -> NDArray[np.int64]:
-    """For each minute of such a day, the minute of the simulation that it resembles."""
+    """For each minute of a day of this DOW, the minute of the simulation that it resembles."""
     points = np.array(WEEKEND if dow >= 6 else WEEKDAY)
     minute = np.arange(1440)
     level = np.interp(minute / 60.0, points[:, 0], points[:, 1])
@@ -53,7 +53,7 @@ def levels(dow: int, busy: float = 1.0) -> NDArray[np.int64]:
 
 
 def load_profile() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lav and Cnt of (minute, direction, segment), as the simulation made them."""
+    """Lav and Cnt of (minute, direction, segment), measured in the simulation."""
     with np.load(PROFILE_FILE) as file:
         lav, cnt = (
             np.repeat(file[name].astype(np.float64), PROFILE_MINUTES // len(file[name]), axis=0)

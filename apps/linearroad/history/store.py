@@ -1,4 +1,4 @@
-"""The compact history store: what travel-time and expenditure queries look up, by position.
+"""The compact history store: arrays for travel-time and expenditure lookups, by index.
 
 Below `history/store/xway-00000/`, one folder per expressway, three plain .npy files, int32,
 C order, made to be memory-mapped:
@@ -7,10 +7,10 @@ C order, made to be memory-mapped:
     the sum of Lav, the sum of Cnt and the number of days, over the (at most ten) days of
     SegmentHistory with that day of the week. Sums, so that means are exact: Lav = sum / days;
     where days is 0 there is no history and both means are 0.
-`toll_vids.npy`, shape (V,): the VIDs that TollHistory knows on this expressway, ascending. Those of
-    the expressway's own vehicles are consecutive; the few visitors' lie elsewhere.
-`tolls.npy`, shape (V, 69): Tolls of the VID at the same place, by Day 1..69 (column day - 1);
-    0 where TollHistory has no row, which is what a query answers then.
+`toll_vids.npy`, shape (V,): the VIDs in TollHistory on this expressway, ascending. Those of the
+    expressway's own vehicles are consecutive; the VIDs of the few visitors are not.
+`tolls.npy`, shape (V, 69): Tolls of the VID at the same index, by Day 1..69 (column day - 1);
+    0 where TollHistory has no row, which is also the answer to a query.
 
 Kernels work on the arrays by address, so a store is checked when it is opened: every file against
 its size and checksum in the manifest, and every array's type, layout, shape and values.
@@ -124,7 +124,7 @@ class HistoryStore:
     def travel_time(self, xway: int, sinit: int, send: int, dow: int, tod: int) -> tuple[int, int]:
         """Seconds and tolls from `sinit` to `send` (docs/linear-road-rules.md, section 3.3)."""
         history = self.expressway(xway)
-        if history is None:  # no day is known of it, although there is a history
+        if history is None:  # the history has no days for this expressway
             return 3600 * abs(send - sinit), 0
         seconds, tolls = travel(history.segment_sums, sinit, send, dow, tod)
         return int(seconds), int(tolls)

@@ -138,7 +138,7 @@ def accidents(time, stop, by_second, state, out):
     """
     number, standing, pairs = state.number, state.standing, state.pairs
     marks, count, minute = np.empty(4, MARK), 0, time // 60
-    if by_second:  # what happened since the last second that had rows
+    if by_second:  # process the seconds without rows since the last call
         for p in range(number[PAIRS]):
             end = min(two_until(standing, pairs[p]), time)
             if number[LAST_SECOND] + 1 < end:

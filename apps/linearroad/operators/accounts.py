@@ -17,8 +17,8 @@ __all__ = ["BALANCES", "accounts"]
 #: Answers, and the part that each request came from.
 BALANCES = ANSWERS | {"asker": column("int32")}
 
-#: Words of `progress`: the second that is being collected (-1: none), how many of its parts have
-#: come, how many balances were requested, and how many charges wait.
+#: Indices of `progress`: the second that is being collected (-1: none), and the numbers of its
+#: parts that have arrived, of requested balances, and of waiting charges.
 _SECOND, _CAME, _ASKED, _CHARGED = range(4)
 
 
@@ -99,10 +99,10 @@ def settle(out, asked, charges, progress, ledger):
     at_end=True,
 )
 def accounts(part, time, request, charge_vid, charge, parts, state, out):
-    """The accounts of vehicles that may be in any of several parts, which come merged by time.
+    """The accounts of vehicles in several parts, whose tuples arrive merged by time.
 
     All charges of a second are applied before its requests are answered: when all `parts` have
-    come, or when a later second begins. Only vehicles that were charged have an account; the
+    arrived, or when a later second begins. Only vehicles that were charged have an account; the
     balance of all others is 0.
     """
     progress, charges = state.progress, Charges(state.charge_vid, state.charge)

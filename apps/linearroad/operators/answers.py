@@ -25,12 +25,12 @@ BATCH = {
     "amount": column("int64"),
 }
 
-#: Words of `progress`: rows that wait, the second that is being collected, and its tables so far.
+#: Indices of `progress`: waiting rows, the second that is being collected, and its tables so far.
 _ROWS, _SECOND, _CAME = range(3)
 
 
 class Rows(NamedTuple):
-    """Answers that wait to be emitted, by column."""
+    """Answers to be emitted, by column."""
 
     kind: Any
     time: Any
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
 @numba.njit
 def emit_rows(out, rows, progress):
-    """Emit all rows that wait."""
+    """Emit all waiting rows."""
     n = progress[_ROWS]
     out.emit_at(
         0, progress[_SECOND], rows.kind[:n], rows.time[:n], rows.who[:n], rows.value[:n],
@@ -65,7 +65,7 @@ def emit_rows(out, rows, progress):
 def batch(time, kind, who, value, amount, tables, at_least, state, out):
     """Emits rows of complete seconds as soon as there are `at_least` of them.
 
-    A second consists of `tables` tuples. They come in order of time, so that a second is also
+    A second consists of `tables` tuples. They arrive in order of time, so a second is also
     complete when a later one begins.
     """
     progress = state.progress

@@ -71,7 +71,7 @@ def visits(time, last, report, kept, state, out):
     },
 )
 def later_charges(part, time, request, kind, who, amount, state, out):
-    """Charges the toll that a vehicle was quoted before at its next notification.
+    """At each notification, charges the toll that was quoted in the one before.
 
     Notifications of the same second count as one.
     """

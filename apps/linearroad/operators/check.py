@@ -39,7 +39,7 @@ from linearroad.schema import (
 
 __all__ = ["check", "room", "stream_times"]
 
-#: Words of `gathered`: the second that is being gathered, its rows of each kind, and the last
+#: Indices of `gathered`: the second that is being gathered, its rows of each kind, and the last
 #: second that was emitted.
 _CLOCK, _REPORTS, _REQUESTS, _REJECTS, _EMITTED = range(5)
 
@@ -49,7 +49,7 @@ _LANES, _DIRS, _SEGS, _POSITIONS = 4, 1, 99, 527_999
 
 
 def _domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lowest and highest value of each field, by type of row; fields not used take any."""
+    """The lowest and highest value of each field, by row type; unused fields accept any value."""
     low, high = (np.full((5, FIELDS), end, np.int64) for end in (_INT32.min, _INT32.max))
     low[:, [TIME, VID, XWAY]] = 0
     low[ASKS_BALANCE, XWAY] = _INT32.min
@@ -79,7 +79,7 @@ def fault(row):
 
 @xs.compiled
 def stream_times(columns, clock):
-    """The second of the stream that each row comes in: a row that is rejected does not move it."""
+    """The second in which each row arrives; rejected rows do not advance the clock."""
     time = columns[TIME]
     times = np.empty(len(time), np.int64)
     for i in range(len(time)):
@@ -99,7 +99,7 @@ def room(array, needed):
 
 @numba.njit
 def columns_of(rows, n):
-    """The fifteen columns of `n` rows, which lie one after another."""
+    """The fifteen columns of `n` rows, which are stored one after another."""
     return (
         rows[:n], rows[n : 2 * n], rows[2 * n : 3 * n], rows[3 * n : 4 * n], rows[4 * n : 5 * n],
         rows[5 * n : 6 * n], rows[6 * n : 7 * n], rows[7 * n : 8 * n], rows[8 * n : 9 * n],
@@ -110,7 +110,7 @@ def columns_of(rows, n):
 
 @numba.njit
 def unusual(kind, time, vid, xway, lane, direction, seg, pos):
-    """1 for every row that is not a report with all fields in their domains. No branches: SIMD."""
+    """1 for every row that is not a valid report. Without branches, so that SIMD is used."""
     found = np.empty(len(kind), np.uint8)
     for i in range(len(kind)):
         odd = (kind[i] != REPORTS) | (time[i] < 0) | (vid[i] < 0) | (xway[i] < 0)
@@ -127,7 +127,7 @@ POS_MASK, LANE_MASK = (1 << POS_BITS) - 1, (1 << LANE_BITS) - 1
 
 @numba.njit
 def packed(lane, direction, seg, pos):
-    """Where each report comes from."""
+    """The packed location (`where`) of each report."""
     where = np.empty(len(lane), np.int32)
     for i in range(len(lane)):
         high = (seg[i] << DIR_BITS | direction[i]) << LANE_BITS | lane[i]
@@ -252,12 +252,12 @@ def emit_second(out, time, reports, begin, end, requests, rejects, last):
 def check(rows, origin, upto, state, out):
     """Gathers the good rows of each second and emits them when the next second begins.
 
-    `upto`: all rows of the stream up to this second have been given, and it is emitted even if it
-    has none; -1 where that is not known. `last`: no other second will come of these rows.
+    `upto`: all rows of the stream up to this second have been passed in, and it is emitted even if
+    it is empty; -1 if that is not known. `last`: these rows yield no further second.
 
-    Runs of good reports, which are nearly all rows, are taken whole; all others are checked one by
-    one. A second whose reports are one run is passed on as it came in. Reports are copied only
-    where there are several runs, or more rows of the second may follow.
+    Runs of good reports, which are nearly all rows, are processed as a whole; other rows are
+    checked one by one. A second whose reports are one run is passed on without a copy. Reports are
+    copied only if there are several runs, or if more rows of the second may follow.
     """
     columns = columns_of(rows, len(origin))
     kind, time, n = columns[TYPE], columns[TIME], len(origin)

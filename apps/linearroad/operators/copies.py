@@ -69,7 +69,7 @@ def shifted_vehicles(state, vid_by, xway_by):
 
 
 def shifted_accidents(state, vid_by, xway_by):
-    """Places are relative to slots of expressways, so that only vehicles have other numbers."""
+    """Only VIDs are shifted: places are relative to the slots of expressways."""
     standing = state["standing"].copy()
     standing["vid"] += np.int32(vid_by)
     return {**state, "standing": standing}

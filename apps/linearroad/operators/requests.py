@@ -64,7 +64,7 @@ def spent_on(tolls, request):
 
 @numba.njit
 def travel_together(journeys, places, answers, sums, value, amount):
-    """Compute several journeys at the same time: while one waits for memory, others go on.
+    """Compute several journeys in alternation, so that their cache misses overlap.
 
     `places` are the rows of `sums` that the journeys use, and `answers` the rows of `value`
     (seconds) and `amount` (toll) that are filled in.
@@ -99,8 +99,8 @@ def travel_together(journeys, places, answers, sums, value, amount):
 def answer_requests(time, last, request, tolls, sums, knows_segments, out):
     """Answers daily expenditures from `tolls` and travel times from `sums`, one row per expressway.
 
-    Without SegmentHistory (`knows_segments` 0), travel time and toll are -1. An expressway that is
-    not in the history has no days: speed 1, toll 0.
+    Without SegmentHistory (`knows_segments` 0), travel time and toll are -1. For an
+    expressway that is not in the history the speed is 1 and the toll 0.
     """
     most, asked, journeys = len(request), 0, 0
     kind, who = np.empty(most, np.int8), np.empty(most, np.int32)

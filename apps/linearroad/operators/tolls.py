@@ -29,7 +29,7 @@ FREE_SPEED, FREE_CARS = 40, 50
 
 @numba.njit(inline="always")
 def toll_for(above):
-    """The toll, by how many cars more than FREE_CARS there were."""
+    """The toll for a number of cars above FREE_CARS."""
     return 2 * np.int64(above) * np.int64(above)
 
 
@@ -67,8 +67,8 @@ def look_ahead(lavs, counts, last, before, minute, alerts, above):
 
 
 class Known(NamedTuple):
-    """What is known of every segment: its statistics, its alert, the number of cars that its toll
-    is computed from, and the latest two minutes with an accident."""
+    """Tables by segment: statistics, alert, the number of cars that the toll is computed from, and
+    the latest two minutes with an accident."""
 
     lav: Any
     cars: Any
@@ -116,7 +116,7 @@ def updated(known, minutes, time, segment, mark, no_lav, is_new):
 
 @numba.njit
 def most_segments(report, mark, least):
-    """How many segments reports and marks refer to, at least `least`."""
+    """The number of segments that reports and marks refer to, at least `least`."""
     needed = np.int64(least)
     for i in range(len(report)):
         needed = max(needed, report[i].key + 1)

@@ -3,7 +3,7 @@
 Vehicles report every 30 seconds, so the batch of 30 seconds ago holds the same vehicles. These
 batches *are* the state (`tables.batches`): a report finds its predecessor by joining the new batch
 with the old one, and nothing has to be kept for vehicles that have left. Irregular reports, and the
-first report of every trip, take a longer way (`tables.road`).
+first report of every trip, take a slower path (`tables.road`).
 
 For every report this yields what later operators need: its segment, whether it starts a trip,
 crosses into another segment and triggers a notification, and what it adds to the average speed of
@@ -61,7 +61,7 @@ __all__ = ["VEHICLE_OUT", "vehicles"]
 STOPPED_AFTER = 4  # equal reports
 NEVER = -(2**40)
 
-#: Words of `number`: expressways, vehicles on the road, sums of this minute, and the minute.
+#: Indices of `number`: expressways, vehicles on the road, sums of this minute, and the minute.
 SLOTS, ROAD, SUMS, MINUTE = range(4)
 
 STATE = {
@@ -79,8 +79,8 @@ STATE = {
 }
 
 #: The reports with their meaning, the index at which the first of them is kept and the number of
-#: places (`kept`), cars that stand or no longer do, second reports, and the number of speeds that
-#: no car drives at.
+#: places (`kept`), cars that stopped or moved on, second reports, and the number of implausible
+#: speeds.
 VEHICLE_OUT = {
     "time": int,
     "last": bool,
@@ -132,7 +132,7 @@ def note(stops, place, vid, until):
 
 @numba.njit
 def add_to_sums(road, report):
-    """Count the speeds of a report, and of the one before it, in this minute, unless they are."""
+    """Add the speeds of a report and its predecessor to this minute's sums, if not yet counted."""
     if (report.bits >> SUMMED_AT) & 1:
         return
     road.number[SUMS] += add_speed(road.sum, report.vid, report.key, report.spd)[1]
@@ -187,7 +187,7 @@ def with_place(state, time, rows):
 
 @numba.njit
 def vehicles_of(state, vid, xway):
-    """Who reports (`vehicle_of`), and whether they come in ascending order."""
+    """The vehicles that report (`vehicle_of`), and whether they are in ascending order."""
     number, xways = state.number, state.xway
     found, ascending, begin = np.empty(len(vid), np.int64), True, 0
     last = np.int64(-1)
@@ -234,7 +234,7 @@ def start_trips(batches, road, time, vehicle, links, standing, stops):
 
 @numba.njit(inline="always")
 def equal_reports(last, key, lane, pos):
-    """How many reports in a row are from the same place; `last` is the report before."""
+    """The number of consecutive reports from the same place; `last` is the previous report."""
     if last.bits & POSITION != pos or (last.bits >> LANE_AT) & SMALL != lane:
         return 1
     if last.key // SEGMENTS != key // SEGMENTS:
@@ -246,7 +246,7 @@ def equal_reports(last, key, lane, pos):
 def keep_reports(reports, here, same_minute, rule, road, second, links, meant, stops):
     """Keep the reports of a second from index `here` on, and fill in what each of them means.
 
-    `rule`: whether only cars with speed 0 stand, and until when cars that stop now do.
+    `rule`: whether only cars with speed 0 stand, and until when cars that stop now stand.
     """
     standing, until = rule
     vid, spd, where, sums = second.vid, second.spd, second.where, road.sum
@@ -301,7 +301,7 @@ def second_reports(links, origin):
 
 @numba.njit
 def implausible_speeds(spd):
-    """How many speeds no car drives at."""
+    """The number of implausible speeds."""
     many = 0
     for i in range(len(spd)):
         many += (spd[i] < 0) | (spd[i] > 100)
@@ -318,7 +318,7 @@ def with_vehicles(road, number, starts):
 
 @xs.kernel(state=STATE, out=VEHICLE_OUT)
 def vehicles(time, vid, spd, xway, where, origin, last, rule, state, out):
-    """Trips, crossings and stopped cars: a trip goes on exactly 30 s after its last report.
+    """Trips, crossings and stopped cars: a trip continues with a report exactly 30 s later.
 
     `rule`: whether only cars with speed 0 stand, in any lane (`brandeis`), or those in lanes 1 to 3
     at any speed (`paper`); and for how many seconds after a report a car still stands.

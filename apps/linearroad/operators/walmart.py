@@ -70,7 +70,7 @@ def first_this_minute(record, minute, seg):
 
 @numba.njit
 def slots_of(xway, xways, number):
-    """The slot of each report's expressway; those that are new get one."""
+    """The slot of each report's expressway; new expressways get the next slots."""
     found = np.empty(len(xway), np.int64)
     for i in range(len(xway)):
         found[i], xways = slot_of(xways, number[XWAYS], np.int64(xway[i]))
@@ -149,7 +149,7 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
         speeds[i - refused] = spd[i]
         record.seen = time
         if record.minute != NO_MINUTE and record.lane == 4 and lane != 0:
-            continue  # off the road: such reports are ignored
+            continue  # ignored: the vehicle is off the road
         flag = moved_on(record, time, where[i], road, stops)
         meaning = meant[kept]
         meaning.vid, meaning.key, meaning.link = vid[i], road * SEGMENTS + seg, record.trip
@@ -163,7 +163,7 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
 
 
 #: What a vehicle does that stood at a place (`key`), and since when. A place has an entry for each
-#: of its vehicles, so that searches go on to the next empty entry.
+#: of its vehicles, so that searches continue to the next empty entry.
 STOOD = np.dtype([("key", "i8"), ("vid", "i8"), ("since", "i8"), ("state", "i8")])
 #: A first accident: its segment, its place, when it began, and the minute it is marked up to.
 ACCIDENT = np.dtype(
@@ -186,7 +186,7 @@ def standing_since(stood, place, since):
 
 @numba.njit
 def stood_with_room(stood, entries):
-    """The table, at most two thirds full when it holds so many entries. It may have moved."""
+    """The table, at most two thirds full with `entries` entries. It may have moved."""
     if 3 * entries <= 2 * len(stood):
         return stood
     old = stood.copy()

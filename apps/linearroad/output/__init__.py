@@ -1,1 +1,1 @@
-"""What a run leaves: answers, digests, rejects and a summary."""
+"""The output of a run: answers, digests, rejects and a summary."""

@@ -62,7 +62,7 @@ class RunResult:
     idle_s: float = 0.0
 
     def interruption(self) -> str:
-        """What is left of a run that was interrupted, as a sentence."""
+        """What an interrupted run has written, as a sentence."""
         if self.digests is not None:
             return (
                 f"the run had reached about stream second {self.stream_seconds:,}, and the digests "
@@ -116,7 +116,7 @@ class AnswerSink:
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
     def take_told(self, second: int, told: NDArray[np.int64]) -> None:
-        """Count answers of each kind up to a second, which are not kept; thread-safe."""
+        """Count digested answers of each kind up to a second; thread-safe."""
         delay_ms = self.schedule.emit_ms(second) - 1000 * second
         with self._telling:
             self.result.stream_seconds = max(self.result.stream_seconds, second)

@@ -1,4 +1,4 @@
-"""How a run was made and what came of it, for `summary.json`."""
+"""The options and results of a run, for `summary.json`."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class RunOptions:
     """How to run; see `xstream linearroad run --help`."""
 
     rules: str = "paper"
-    speed: float | None = None  # None: as fast as it goes
+    speed: float | None = None  # None: full speed
     minutes: int | None = None
     form: str = "csv"
     scheduler: str = "df"
     memory: str = "refcount-lazy"
     threads: int = 1
-    expressways: int | None = None  # as many as the input has
+    expressways: int | None = None  # None: those of the input
     answers: str = "write"  # or digest: counted and digested only
-    keep_state: Path | None = None  # where the state at the end goes
-    from_state: Path | None = None  # where the state at the beginning comes from
-    stop_when_late: bool = False  # when the first answer comes after its limit
-    allow_empty: bool = False  # an input without a single row that can be used
+    keep_state: Path | None = None  # directory for the state at the end
+    from_state: Path | None = None  # directory of the state to start with
+    stop_when_late: bool = False  # stop at the first late answer
+    allow_empty: bool = False  # accept an input without a usable row
 
 
 def write_summary(
     path: Path, result: RunResult, options: RunOptions, files: int, from_second: int
 ) -> None:
-    """Everything that a run has to say of itself, as JSON."""
+    """Write the options and figures of a run as JSON."""
     answers = list(result.answers.values())
     asked = ("balance requests", "expenditure requests", "travel-time requests")
     by_type = {"position reports": result.reports, **dict(zip(asked, answers[2:], strict=True))}
@@ -68,12 +68,12 @@ def write_summary(
         "version": metadata.version("xstream"),
         "machine": machine(),
     }
-    with whole(path) as temporary:  # a run without a summary is known not to have ended
+    with whole(path) as temporary:  # a run without a summary has not finished
         temporary.write_text(json.dumps(summary, indent=2) + "\n")
 
 
 def machine() -> dict[str, Any]:
-    """What this runs on, on what version, when and by which command."""
+    """Machine, versions, time and command line."""
     known = machine_now()
     return {
         "cpu": known.pop("processor"),

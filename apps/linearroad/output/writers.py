@@ -35,7 +35,7 @@ __all__ = [
     "RejectWriter",
 ]
 
-#: What a run writes, and what other commands write about it: the verdict and the report.
+#: The files of a run, and those of other commands about it: the verdict and the report.
 RESULTS = (
     "output.csv", "output.parquet", "digests.parquet", "summary.json", "rejects.csv",
     "timeline.csv", "validation.json", "differences.parquet", "report.html",
@@ -51,12 +51,12 @@ _SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-#: Of type, time, emit, who, value and amount.
+#: Types of the columns type, time, emit, who, value and amount.
 ANSWER_DTYPES = ("int8", "int32", "int64", "int32", "int32", "int64")
 
 
 def _nothing(dtype: str) -> NDArray[Any]:
-    """No answers, read-only as a segment's are."""
+    """An empty column, read-only like the arrays of segments."""
     array = np.empty(0, dtype)
     array.flags.writeable = False
     return array
@@ -65,14 +65,14 @@ def _nothing(dtype: str) -> NDArray[Any]:
 class CsvAnswers:
     """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
 
-    Only whole lines are written; of a run that is killed, the last one may lack its end.
+    Only whole lines are written; if a run is killed, the last line may be incomplete.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO = new_file(path).open("xb", buffering=0)
         self._whole = 0
-        self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiled before it is needed
+        self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiles before the run
 
     def write(self, *columns: NDArray[Any]) -> None:
         text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
@@ -91,7 +91,7 @@ class CsvAnswers:
 
 
 class ParquetAnswers:
-    """`output.parquet`: one table, null where a field does not belong to the type."""
+    """`output.parquet`: one table; fields that do not belong to a type are null."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -141,14 +141,14 @@ FORMATS: dict[str, Callable[[Path], ColumnWriter]] = {"csv": CsvAnswers, "parque
 
 
 class RejectWriter:
-    """`rejects.csv`: line number, reason, the row as read, and the file where there are several."""
+    """`rejects.csv`: line number, reason, the row as read, and the file if there are several."""
 
     def __init__(self, path: Path, several_files: bool) -> None:
         self._file = new_file(path).open("x", newline="\n")
-        self._lock = threading.Lock()  # several threads reject
+        self._lock = threading.Lock()  # used by several threads
         self._several = several_files
         self.by_reason: dict[str, int] = {}
-        #: The first row of each reason, in words.
+        #: A sentence about the first row of each reason.
         self._first: dict[str, str] = {}
 
     def write(self, reject: Reject, file_name: str) -> None:
@@ -165,11 +165,11 @@ class RejectWriter:
 
     @property
     def first(self) -> str:
-        """The first reject of the first reason, in words."""
+        """A sentence about the first reject of the first reason."""
         return next((f"{line}: {reason}" for reason, line in self._first.items()), "")
 
     def disorder_sentence(self) -> str | None:
-        """What to do about rows that came after a row with a later Time; None: there are none."""
+        """Advice about rows that are out of order by Time; None if there are none."""
         reason = REASONS[OUT_OF_ORDER]
         if reason not in self._first:
             return None
@@ -180,5 +180,5 @@ class RejectWriter:
         )
 
     def close(self) -> None:
-        """Everything is on disk."""
+        """Flush and close the file."""
         self._file.close()

@@ -1,1 +1,1 @@
-"""The rating: the largest L that one machine answers, rightly and in time."""
+"""The rating: the largest L that one machine answers correctly and in time."""

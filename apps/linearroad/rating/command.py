@@ -1,4 +1,4 @@
-"""`xstream linearroad rate`: the command; what it runs is imported when it runs."""
+"""`xstream linearroad rate`: the command line. The job is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["rate_command"]
 
 GIB = 2**30
-MOST = 10**9  # expressways, more than any memory has room for
+MOST = 10**9  # expressways; more than fit into any memory
 
 
 def _option(help: str, *names: str, between: tuple[float, float] | None = None) -> Any:
@@ -89,7 +89,7 @@ def rate_command(
 
 
 def _show(rating: Rating, page: Path) -> None:
-    """The steps, with the worst response times as in the paper's Table 8, and the rating."""
+    """Print the steps, with worst response times as in the paper's Table 8, and the rating."""
     from rich.console import Console
     from rich.table import Table
 
@@ -124,7 +124,7 @@ def _show(rating: Rating, page: Path) -> None:
 
 
 def _show_account(account: Account, most: int, as_json: bool) -> None:
-    """What so many expressways take of memory, line by line."""
+    """Print the estimated memory of a number of expressways, by purpose."""
     from xstream.console.memory import available_bytes
 
     free = available_bytes()

@@ -1,4 +1,4 @@
-"""`xstream linearroad rate`: the largest L that passes, how it was found, and what it took."""
+"""`xstream linearroad rate`: finds the largest L that passes, and records every step."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from xstream.errors import InputError
 
 __all__ = ["LEAST_ORIGINALS", "Rating", "RatingOptions", "explain", "history_bytes", "rate"]
 
-LEAST_ORIGINALS = 10  # generated expressways of a rating
+LEAST_ORIGINALS = 10  # generated expressways that a rating needs
 FULL_MINUTES = 180
 PROBE_MINUTES = 10
 FIRST = 250
-TRIES = 3  # at a full stream, each with a smaller L
-QUICK_KNOWN_TO, KNOWN_TO = 0.1, 0.05  # of L
-#: Of the memory that is free, what a run may be let to take.
+TRIES = 3  # full streams, each with a smaller L
+QUICK_KNOWN_TO, KNOWN_TO = 0.1, 0.05  # precision, as a share of L
+#: The share of the free memory that a run may use.
 MOST_MEMORY = 0.97
 
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """What is rated, and how; see `xstream linearroad rate --help`."""
+    """The options of a rating; see `xstream linearroad rate --help`."""
 
     base: Path
     out: Path
@@ -54,7 +54,7 @@ class RatingOptions:
 
 @dataclass
 class Rating:
-    """Everything that `rating.json` says."""
+    """The contents of `rating.json`."""
 
     options: RatingOptions
     manifest: Entry
@@ -67,7 +67,7 @@ class Rating:
 
     @property
     def originals(self) -> int:
-        """How many expressways were generated."""
+        """The number of generated expressways."""
         return int(self.manifest["parameters"]["expressways"])
 
     def sentence(self) -> str:
@@ -78,7 +78,7 @@ class Rating:
         else:
             pace = "" if speed == 1 else f" at {speed:g} times the pace"
             right = "right and in time"
-            if self.verdict is None:  # copies were compared, and the originals with nothing
+            if self.verdict is None:  # copies were compared, but the originals were not validated
                 right = "in time, the copies' equal to the originals', which were not validated"
             what = f"L = {self.expressways:,}{pace}: every answer {right}"
         if self.interrupted:
@@ -124,7 +124,7 @@ class Rating:
         }
 
     def write(self) -> Path:
-        """`rating.json` and the page; where the page is."""
+        """Write `rating.json` and the page; returns the path of the page."""
         from linearroad.rating.page import page_data, write_page
 
         known = self.as_dict()
@@ -136,13 +136,13 @@ class Rating:
 
 
 def history_bytes(base: Path) -> int:
-    """How much of the history a run keeps in memory."""
+    """The bytes of history that a run keeps in memory."""
     store = Layout(base).store(0).parent
     return sum(path.stat().st_size for path in store.rglob("*.npy"))
 
 
 def checked_base(base: Path) -> Entry:
-    """The manifest of traffic that can be rated with."""
+    """The manifest of traffic that is suitable for a rating; raises InputError otherwise."""
     manifest = read_manifest(base)
     if int(manifest["parameters"]["minutes"]) < 2:
         raise InputError(
@@ -154,7 +154,7 @@ def checked_base(base: Path) -> Entry:
 
 
 def explain(base: Path, expressways: int) -> tuple[Account, int]:
-    """What so many expressways take of memory, and the largest L for which there is enough."""
+    """The estimated memory of `expressways` expressways, and the largest L that fits."""
     manifest = checked_base(base)
     originals, past = int(manifest["parameters"]["expressways"]), history_bytes(base)
     if expressways < 1 or expressways % originals:
@@ -168,7 +168,7 @@ def explain(base: Path, expressways: int) -> tuple[Account, int]:
 
 
 def rate(options: RatingOptions, say: Say) -> Rating:
-    """Find the largest L that passes, confirm it, and write it down as it goes."""
+    """Find the largest L that passes and confirm it; results are saved after every step."""
     rating = Rating(options, checked_base(options.base))
     tried = _range(options, rating.originals)
     folder = options.validated or options.out / "originals"
@@ -219,7 +219,7 @@ def _range(options: RatingOptions, originals: int) -> Range:
 
 
 def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> None:
-    """The originals' answers are right: as somebody has checked, or as is checked now."""
+    """Make sure that the originals' answers are right, by an earlier or a new validation."""
     options = rating.options
     if rating.verdict is None and not options.quick:
         say("validating the originals' answers")
@@ -233,7 +233,7 @@ def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> N
 def _step(
     rating: Rating, setting: Setting, originals: Originals, expressways: int, kind: str, say: Say
 ) -> bool:
-    """Run a step, write down what came of it, and say whether it passed."""
+    """Run a step and save its result; returns whether it passed."""
     minutes = int(rating.manifest["parameters"]["minutes"])
     begin = originals.state_minute if kind == "probe" else 0
     step = Step(expressways, kind, setting.speed, begin, minutes)
@@ -255,7 +255,7 @@ def _step(
 def _confirm(
     rating: Rating, setting: Setting, originals: Originals, tried: Range, say: Say
 ) -> None:
-    """A full stream with the L that was found, or with less where that does not pass."""
+    """Run a full stream with the L that was found, or with a smaller L if that fails."""
     rating.confirmed = False
     wanted = rating.expressways
     for _ in range(TRIES):
@@ -265,4 +265,4 @@ def _confirm(
             rating.expressways, rating.confirmed = wanted, True
             return
         wanted = tried.rounded(0.9 * wanted) if wanted > tried.step else 0
-    rating.expressways = 0  # probes passed, and no full stream has
+    rating.expressways = 0  # probes passed, but no full stream did

@@ -1,7 +1,7 @@
-"""The originals of a rating: their digests, the state for probes, and that their answers are right.
+"""The originals of a rating: their digests, the state for probes, and their validation.
 
-`validate` checks answers that were written; copies are compared by digests. What joins the two is
-the digest of the written answers, which must be the sum of the digests of all originals.
+`validate` checks written answers, while copies are compared by digests. To connect the two, the
+digest of the written answers must equal the sum of the digests of all originals.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Originals:
 
 
 def prepare(base: Path, manifest: Entry, folder: Path, probe_minutes: int, say: Say) -> Originals:
-    """Run the originals, in two legs with the state for probes kept in between."""
+    """Run the originals in two parts, and save the state for probes in between."""
     originals, minutes = (int(manifest["parameters"][name]) for name in ("expressways", "minutes"))
     pause = max(minutes - probe_minutes, 1)
     common = [
@@ -66,7 +66,7 @@ def prepare(base: Path, manifest: Entry, folder: Path, probe_minutes: int, say: 
 
 
 def validated(folder: Path, manifest: Entry) -> str | None:
-    """What `validate` said of all answers to this traffic that a run wrote; None: it has not."""
+    """The verdict of `validate` on all answers to this traffic; None if there is none."""
     path = folder / "validation.json"
     if not path.is_file():
         return None
@@ -79,7 +79,7 @@ def validated(folder: Path, manifest: Entry) -> str | None:
 
 
 def make_validated(base: Path, folder: Path, threads: int, say: Say) -> None:
-    """Write the originals' answers and have Spark check every one."""
+    """Write the originals' answers and validate all of them with Spark."""
     common = ["--input", str(base), "--history", str(base)]
     run = ["linearroad", "run", *common, "--out", str(folder), "--format", "parquet"]
     call([*run, "--threads", str(threads)], say)
@@ -89,7 +89,7 @@ def make_validated(base: Path, folder: Path, threads: int, say: Say) -> None:
 
 
 def check_written(folder: Path, digests: Digests) -> None:
-    """An InputError unless the answers that were validated are those that were digested."""
+    """Raise InputError unless the validated answers match the digests."""
     written = digest_of_written(folder / "output.parquet", digests.shape[1])
     if not np.array_equal(written, digests.sum(axis=0, dtype=np.uint64)):
         raise InputError(
@@ -120,7 +120,7 @@ def digest_of_written(path: Path, minutes: int) -> Digests:
 
 
 def _filled(column: Any) -> NDArray[np.int64]:
-    """A column without nulls, which mean that a field does not belong to an answer's type."""
+    """A column with 0 for null; null fields do not belong to the type of the answer."""
     filled: NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
     return filled.astype(np.int64)
 
@@ -132,5 +132,5 @@ def add_written(sums, kind, time, vid, qid, lav, toll, seg, bal, traveltime):  #
         k = kind[i]
         at = (time[i] // 60 * KINDS + k) * DIGEST_WIDTH
         who = vid[i] if k < 2 else qid[i]
-        value = lav[i] + seg[i] + traveltime[i]  # an answer has one of them
+        value = lav[i] + seg[i] + traveltime[i]  # an answer has only one of them
         add(sums, at, k, time[i], who, value, toll[i] + bal[i])

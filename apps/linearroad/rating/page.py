@@ -1,4 +1,4 @@
-"""The page of `rate`: the verdict, each step that led to it, and what others have reached."""
+"""The page of `rate`: the verdict, all steps, and published results of other systems."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ background:#fff;padding-right:1rem;min-width:0;white-space:nowrap}
 
 
 def _rated(rating: Rating, step: Step | None = None) -> str:
-    """An L as it is named everywhere: that of a quick rating is never without its word."""
+    """An L as shown to users; that of a quick rating is always marked as quick."""
     expressways = (step or rating)["expressways"]
     named = f"L = {expressways:,}" if expressways else "none"
     if step is not None:
@@ -63,7 +63,7 @@ def _rated(rating: Rating, step: Step | None = None) -> str:
 
 
 def _worst(step: Step, kinds: Iterable[str], figure: str = "worst") -> float | None:
-    """The slowest of some kinds of answers; None where there were none."""
+    """The worst figure of some kinds of answers; None if there were none."""
     found = (step["response_s"].get(kind, {}).get(figure) for kind in kinds)
     return max((value for value in found if value is not None), default=None)
 
@@ -73,7 +73,7 @@ def _share(cpu_s: float, wall_s: float, rating: Rating) -> float:
 
 
 def _deciding(rating: Rating, steps: Iterable[Step]) -> Step | None:
-    """The step that the rating is due to, a full stream if there is one; else the last that ran."""
+    """The step that decides the rating, preferably a full stream; else the last one that ran."""
     ran = [step for step in steps if step["wall_s"] > 0]
     # A probe may have passed with more than a full stream did.
     passed = [s for s in ran if s["passed"] and s["expressways"] <= rating["expressways"]]
@@ -102,7 +102,7 @@ def _verdict(rating: Rating) -> str:
 
 
 def _meaning(rating: Rating) -> list[str]:
-    """What the rating says and what it rests on, a sentence or two each."""
+    """Paragraphs about what the rating means and what it is based on."""
     base, speed, rated = rating["base"], rating["speed"], rating["expressways"]
     digests = [step["digests"] for step in rating["steps"]]
     compared, different = (sum(d[name] for d in digests) for name in ("compared", "different"))
@@ -154,7 +154,7 @@ def _step_rows(rating: Rating) -> tuple[list[str], list[list[str]]]:
             run += f", {step['speed']:g} × pace"
         worst = (_worst(step, of) for of in ASKED.values())
         used = ["-"] * 3
-        if step["wall_s"] > 0:  # a step that was refused used nothing
+        if step["wall_s"] > 0:  # a refused step has no figures
             used = [size(step["peak_memory_bytes"]),
                     f"{_share(step['cpu_s'], step['wall_s'], rating):.0%}",
                     f"{step['reports_per_second'] / 1e6:,.2f}"]  # fmt: skip
@@ -167,14 +167,14 @@ def _step_rows(rating: Rating) -> tuple[list[str], list[list[str]]]:
 
 
 def _steps_table(rating: Rating) -> str:
-    # Text of cells is escaped: a "<td>" is always a cell's beginning.
+    # Text of cells is escaped, so "<td>" is always the start of a cell.
     table = table_html(*_step_rows(rating)).replace("<td>passed", "<td class='good'>passed")
     table = table.replace("<td>not passed", "<td class='bad why'>not passed")
     return f"<div class='steps'>{table}</div>"
 
 
 def _details(rating: Rating, step: Step) -> str:
-    """Everything measured of a step, for those who want to know."""
+    """All measured figures of a step."""
     rows = [
         (kind, *("-" if of.get(p) is None else f"{of[p]:.3f}" for p in (*PERCENTILES, "worst")),
          of["limit"], f"{of['late']:,}", f"{math.floor(1e6 * of['within_1_s']) / 1e4:g} %")
@@ -200,7 +200,7 @@ def _response_plot(steps: Sequence[Step]) -> Any:
                 if step["kind"] == kind and (y := _worst(step, STRICT, figure)):
                     series.setdefault(f"{name}, {runs}", []).append((step["expressways"], y, 0))
     drawn = plots.lines("", "L, expressways", "response time, stream s", series, log_y=True)
-    drawn.update_xaxes(rangemode="tozero")  # one L alone would be on a scale of its own
+    drawn.update_xaxes(rangemode="tozero")  # with a single L, the default range is too narrow
     drawn.add_hline(
         STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line={"dash": "dash", "color": RED}
     )
@@ -215,7 +215,7 @@ def _response_plot(steps: Sequence[Step]) -> Any:
 def _over_time(
     rating: Rating, timelines: Iterable[Rows], key: str, unit: str, one: float
 ) -> Iterator[tuple[str, Any]]:
-    """A line a step; probes and full streams apart, since one is a corner of the other."""
+    """One line per step. Probes and full streams are separate, as probes are much shorter."""
     for kind, runs in RUNS.items():
         series: Lines = {}
         for step, rows in zip(rating["steps"], timelines, strict=False):
@@ -223,7 +223,7 @@ def _over_time(
             while name in series:
                 name += ", again"
             if step["kind"] == kind and rows:
-                # Of each stretch the highest, so that no peak is lost.
+                # The maximum of each interval, so that no peak is lost.
                 width = -(-len(rows) // MOST_POINTS)
                 kept = (rows[i : i + width] for i in range(0, len(rows), width))
                 tops = (max(stretch, key=lambda row: row[key]) for stretch in kept)
@@ -248,7 +248,7 @@ def _cpu_plot(rating: Rating, rows: Rows) -> Any:
 
 
 def _stage_plot(stages: dict[str, float]) -> Any:
-    names = [escape(name) for name in stages]  # a plot reads marks in its words
+    names = [escape(name) for name in stages]  # plotly interprets HTML tags in labels
     parts = {"": list(stages.values())}
     drawn = plots.stacked_bars("", "time per report, ns of a core", "stage", names, parts)
     words = [f"{ns:.1f}" for ns in stages.values()]
@@ -257,7 +257,7 @@ def _stage_plot(stages: dict[str, float]) -> Any:
 
 
 def _plots(rating: Rating, timelines: Sequence[Rows]) -> Iterable[tuple[str, str, Any]]:
-    """Heading, words and figure of every plot for which there is something to draw."""
+    """Heading, text and figure of every plot that has data."""
     steps = rating["steps"]
     if any(_worst(step, STRICT) for step in steps):
         words = "Tolls, alerts and balances, on a logarithmic scale. A cross: not passed."
@@ -278,7 +278,7 @@ def _plots(rating: Rating, timelines: Sequence[Rows]) -> Iterable[tuple[str, str
 
 
 def _origin(rating: Rating) -> dict[str, Any]:
-    """Where, when and by which command the rating was made, as every page says it."""
+    """Machine, time and command of the rating, in the format of all pages."""
     known = rating["machine"]
     return {**known, "processor": known["cpu"], "xstream": rating["version"]}
 
@@ -291,7 +291,7 @@ def _slowest(rating: Rating) -> str:
 
 
 def page_data(rating: Rating, timelines: Sequence[Rows]) -> dict[str, Any]:
-    """The page as plain data, which `xstream report` shows (`xstream.report.sections`)."""
+    """The page as plain data for `xstream report` (`xstream.report.sections`)."""
     differing = [line for step in rating["steps"] for line in step["digests"]["first"]]
     found = [plain_section("", "\n\n".join(_meaning(rating)), verdict=rating["sentence"])]
     if differing:
@@ -306,7 +306,7 @@ def page_data(rating: Rating, timelines: Sequence[Rows]) -> dict[str, Any]:
 
 
 def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
-    """One HTML file that needs nothing else. `timelines` has the rows of each step, or none."""
+    """Write a self-contained HTML file. `timelines` has the rows of each step; may be empty."""
     steps, rated = rating["steps"], _rated(rating)
     machine = rating["machine"] | {"memory_bytes": size(rating["machine"]["memory_bytes"])}
     where = f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes']}"

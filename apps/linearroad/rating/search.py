@@ -10,8 +10,8 @@ __all__ = ["Range", "largest"]
 
 @dataclass(frozen=True)
 class Range:
-    """Which L are tried: multiples of `step` from the first to the last, until the largest that
-    passes is known to this share of itself."""
+    """The values of L to try: multiples of `step` from the first to the last, until the largest
+    that passes is known to a relative precision."""
 
     step: int
     first: int
@@ -19,12 +19,12 @@ class Range:
     known_to: float = 0.05
 
     def rounded(self, expressways: float) -> int:
-        """The multiple of the step at or below a number, and within the range."""
+        """The largest multiple of the step that is at most a number, limited to the range."""
         return min(max(int(expressways) // self.step, 1) * self.step, self.last)
 
 
 def largest(probe: Callable[[int], bool], tried: Range) -> int:
-    """The largest L that a probe says has passed; 0 if none has.
+    """The largest L for which the probe passes; 0 if there is none.
 
     >>> asked = []
     >>> largest(lambda L: asked.append(L) or L <= 730, Range(10, 100, 5000))

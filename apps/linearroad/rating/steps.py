@@ -1,4 +1,4 @@
-"""One step of a rating: a run in a process of its own, and what came of it."""
+"""One step of a rating: a run in a separate process, and its result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Setting:
 
 @dataclass
 class Step:
-    """What a step did; everything that the page and `rating.json` show of it."""
+    """The result of a step, as shown on the page and in `rating.json`."""
 
     expressways: int
     kind: str  # probe or full
@@ -56,11 +56,11 @@ class Step:
 
     @property
     def worst_s(self) -> float:
-        """The longest that any answer took."""
+        """The longest response time of any answer."""
         return max((each["worst"] for each in self.response_s.values()), default=0.0)
 
     def line(self) -> str:
-        """In one line."""
+        """The result in one line."""
         what = (
             f"L = {self.expressways:,}, minutes {self.from_minute} to {self.to_minute} at speed "
             f"{self.speed:g}"
@@ -80,7 +80,7 @@ class Step:
 def run_step(
     step: Step, setting: Setting, out: Path, reference: Digests, state: Path | None, say: Say
 ) -> list[Row]:
-    """Run a step and fill in what came of it; its timeline."""
+    """Run a step and fill in its result; returns its timeline."""
     command = [
         *("linearroad", "run", "--input", str(setting.base), "--history", str(setting.base)),
         *("--expressways", str(step.expressways), "--threads", str(setting.threads)),
@@ -89,7 +89,7 @@ def run_step(
         "--stop-when-late",
     ]
     summary = out / "summary.json"
-    summary.unlink(missing_ok=True)  # of an earlier rating: a run that is refused leaves it alone
+    summary.unlink(missing_ok=True)  # of an earlier rating; a refused run would leave it
     said = call(command, say)
     if not summary.exists():
         step.why = said[-1].removeprefix("xstream: ") if said else "it ended without a word"
@@ -105,7 +105,7 @@ def run_step(
 
 
 def call(command: list[str], say: Say) -> list[str]:
-    """Run one of our commands in a process of its own; what it said, which is passed on."""
+    """Run an xstream command in a separate process; passes on and returns its output."""
     said = []
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *command], stdout=subprocess.DEVNULL,
@@ -142,7 +142,7 @@ def _fill(step: Step, summary: dict[str, Any]) -> None:
 
 
 def _compare(step: Step, found: Path, reference: Digests) -> None:
-    """Every copy's digests of the minutes that were run, with the originals'."""
+    """Compare the digests of every copy with the originals', for the minutes of the run."""
     minutes = slice(step.from_minute, step.to_minute)
     digests = read_digests(found, step.expressways, step.to_minute)[:, minutes]
     wrong, first = differences(digests, reference[:, minutes], first_minute=step.from_minute)

@@ -24,11 +24,11 @@ class Paper:
     by_report: ClassVar[int] = 0
     no_lav: ClassVar[int] = -1
     lav_rounding: ClassVar[float] = 0.0
-    #: What the accounts need of a second's notifications.
+    #: The fields of notifications that the accounts need.
     charged: ClassVar[tuple[str, ...]] = ("time", "charge_vid", "charge")
 
     def reports(self, seconds: xs.Stream, name: str) -> xs.Stream:
-        """What every report means."""
+        """The reports, with what each means for its vehicle and segment."""
         return seconds.iterate(vehicles, (0, PERIOD), name=f"vehicles{name}")
 
     def marks(self, reports: xs.Stream, name: str) -> xs.Stream:

@@ -1,1 +1,1 @@
-"""`xstream linearroad run`: rows into the query, its state and its progress."""
+"""`xstream linearroad run`: the input, state and progress of the query."""

@@ -1,4 +1,4 @@
-"""`xstream linearroad run`: the command; what it runs is imported when it runs."""
+"""`xstream linearroad run`: the command line. The job is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
 
 
 def _print_agreement(console: Console, result: RunResult, expressways: int) -> None:
-    """Whether copies were answered as their originals were."""
+    """Print whether the answers of copies match those of their originals."""
     if not result.copies_differ:
         console.print(f"digests of {expressways:,} expressways: copies equal originals")
         return

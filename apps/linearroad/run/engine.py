@@ -1,8 +1,8 @@
-"""The query of a run: all files, all copies of them, and where their answers go.
+"""The query of a run: all files, all copies of them, and the sinks of their answers.
 
-Written answers are ordered by time. Digested answers are counted and digested where they arise, so
-that nothing is written. Copies and files share no state but the accounts of a copy; several threads
-divide them (`RunOptions.threads`).
+Written answers are ordered by time. Digested answers are counted and digested where they are
+computed, and not written. Copies and files share no state except for the accounts of a copy, so
+they are distributed over several threads (`RunOptions.threads`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from linearroad.tables.history import History
 
 __all__ = ["DigestOutput", "Engine", "connect_writer"]
 
-#: Chunks of a file that are let in at a time, so that they stay in the cache.
+#: Chunks of a file that are in flight at a time; few, so that they stay in the cache.
 BURST = 1
 
 
@@ -69,7 +69,7 @@ class Engine:
         return parts
 
     def groups(self) -> Iterator[tuple[Copy, list[Part]]]:
-        """Copies, and the parts of each: those whose vehicles may meet."""
+        """Copies, and the parts of each; its vehicles may use several of them."""
         return zip(self.copies, map(list, zip(*self.parts, strict=True)), strict=True)
 
     def balances(self) -> list[xs.Stream]:
@@ -82,12 +82,12 @@ class Engine:
 
     @property
     def rows(self) -> int:
-        """Rows that have been given to the query, copies included."""
+        """The number of rows passed to the query, including copies."""
         return len(self.copies) * sum(feed.rows for feed in self.feeds)
 
     @property
     def reports(self) -> int:
-        """Reports that were used; second ones have been rejected before."""
+        """The number of reports used; repeated reports are rejected before."""
         assert self.done is not None
         return sum(
             self.done.stats_of(part.kept["segment statistics"]).samples
@@ -111,7 +111,7 @@ Take = Callable[..., None]
 
 
 def connect_writer(engine: Engine, take: Take, at_least: int) -> None:
-    """Order the answers by time and give them to `take`, at least so many rows at once."""
+    """Order the answers by time and pass them to `take`, at least `at_least` rows at a time."""
     tables = [table for parts in engine.parts for part in parts for table in part.tables]
     answers = [table.select(*TABLE) for table in (*tables, *engine.balances())]
     merged = answers[0].merge(*answers[1:], by="time", name="answers by time")
@@ -120,12 +120,12 @@ def connect_writer(engine: Engine, take: Take, at_least: int) -> None:
     batches.sink(take, name="output")
 
 
-#: Called with a second and how many answers of each kind have been given since the last call.
+#: Called with a second and the number of answers of each kind since the last call.
 Told = Callable[[int, NDArray[np.int64]], None]
 
 
 class DigestOutput:
-    """Answers that are counted and digested where they arise."""
+    """Counts and digests answers where they are computed."""
 
     def __init__(self, engine: Engine, told: Told) -> None:
         self.engine = engine
@@ -156,7 +156,7 @@ class DigestOutput:
         counted.sink(lambda second, count: told(second, np.asarray(count)))
 
     def digests(self, minutes: int) -> Iterator[tuple[int, Digests]]:
-        """Expressways, and what their originals' digests would be, by minute and kind."""
+        """Expressways and their digests by minute and kind, without the shift of copies."""
         engine = self.engine
         assert engine.done is not None
         for c, copy in enumerate(engine.copies):
@@ -170,7 +170,7 @@ class DigestOutput:
 
     @property
     def unanswerable(self) -> int:
-        """Travel times without a history to answer from."""
+        """The number of travel-time requests that lack a history."""
         done = self.engine.done
         assert done is not None
         return sum(
@@ -181,7 +181,7 @@ class DigestOutput:
 
 
 def _by_minute(sums: NDArray[np.int64], minutes: int, width: int) -> NDArray[np.int64]:
-    """A kernel's sums as (minute, width, 4), as many minutes as wanted."""
+    """A kernel's sums as (minute, width, 4), for the given number of minutes."""
     found = np.zeros((minutes, width, DIGEST_WIDTH), np.int64)
     known = sums[: found.size]
     found.reshape(-1)[: len(known)] = known

@@ -1,4 +1,4 @@
-"""Rows of a file into the query, at full speed or paced; rows that it refuses out of it."""
+"""Feeds rows of a file into the query, at full speed or paced, and collects its rejects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from xstream.io.schedule import Schedule
 __all__ = ["RAW", "Feed", "raw_rows"]
 
 #: The raw rows: fifteen columns one after another (`INPUT_COLUMNS`), the line of each row, and the
-#: second up to which all rows have been given (-1: not known).
+#: second up to which all rows have been passed in (-1: not known).
 RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "upto": int})
 
 
 class Feed:
-    """A file as the query takes it, and what becomes of rows that it refuses."""
+    """A file as input of the query, and the handling of rejected rows."""
 
     def __init__(
         self,
@@ -36,15 +36,15 @@ class Feed:
     ) -> None:
         self.reader, self.rejects = reader, rejects
         reader.on_reject = partial(rejects.write, file_name=reader.name)
-        self.number = number  # of the file among those of the input
-        self.manager = manager  # of the query: rows are copied once
+        self.number = number  # index of the file in the input
+        self.manager = manager  # of the query, so that rows are copied only once
         self.pace: PacedRows[Chunk] = PacedRows(schedule)
         self._expressways = ExpresswayCount()
         self.rows = 0
         self.implausible = 0
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Raw rows (`RAW`). A stream that is stopped ends with a whole second."""
+        """Raw rows (`RAW`). A stream that is stopped ends with a complete second."""
         chunks = self.reader.chunks(int(self.pace.schedule.time.begin_s))
         for chunk, upto in self.pace.given(chunks):
             if chunk is not None:
@@ -53,7 +53,7 @@ class Feed:
             yield raw_rows(_NO_ROWS if chunk is None else chunk, upto, self.manager)
 
     def end_rejects_in_sinks(self, checked: xs.Stream, reported: xs.Stream) -> None:
-        """Connect what the query refuses and counts."""
+        """Connect sinks for the rejects and counts of the query."""
         for stream in (checked, reported):
             stream.select("reject").filter(_any).sink(self._take_rejects)
         reported.select("implausible").filter(_some).sink(self._take_implausible)

@@ -37,7 +37,7 @@ _LANES_AND_FEET = 23  # bits of a place below its direction
 class Limits:
     """The largest numbers that a state of this traffic can contain."""
 
-    minute: int  # at the end of which it was saved
+    minute: int  # the state was saved at the end of this minute
     vehicles: int
     expressways: int
 
@@ -52,7 +52,7 @@ def _require(holds: object, what: str) -> None:
 
 
 def check_state(kernel: str, arrays: Arrays, limits: Limits) -> str | None:
-    """What is wrong with the arrays of a kernel ("vehicles", ...); None if nothing is."""
+    """The first fault in the arrays of a kernel ("vehicles", ...); None if there is none."""
     try:
         _check_types(kernel, arrays)
         _CHECKS[kernel](arrays, limits)
@@ -86,7 +86,7 @@ def _within(values: NDArray[Any], low: int, high: int, what: str) -> None:
 
 
 def _entries(table: NDArray[Any], count: int, what: str) -> Any:
-    """The entries of a hash table that are taken: as many as were counted, and not all."""
+    """The used entries of a hash table; checks their count, and that one entry is empty."""
     taken = table[(table["key"] if table.dtype.names else table) != EMPTY]
     _require(len(taken) == count, f"{what} are counted wrongly")
     _require(len(taken) < len(table), f"the table of {what} has no empty entry")

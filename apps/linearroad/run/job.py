@@ -36,7 +36,7 @@ from xstream.io.schedule import NO_LIMIT, Schedule
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
-#: Slower, and a stream takes years; faster, and the time at which answers leave means nothing.
+#: Slower runs would take years; in faster ones the Emit of answers is meaningless.
 SLOWEST, FASTEST = 0.001, 1e6
 MOST_MINUTES = 2**31 // 60
 
@@ -56,7 +56,7 @@ def run(
     options: RunOptions,
     progress: Callable[[RunResult], None] | None = None,
 ) -> RunResult:
-    """Run the query over an input and leave answers, rejects and a summary in `out`."""
+    """Run the query over an input; writes answers, rejects and a summary to `out`."""
     _check(options)
     copies = copies_of(source, options.expressways)
     readers = open_input(source)
@@ -70,7 +70,7 @@ def run(
             f"not {options.minutes}"
         )
     if options.keep_state is not None:
-        read_manifest(source)  # only generated traffic can be gone on with
+        read_manifest(source)  # a state requires generated traffic
     begin_s = 60 * kept.minute if kept is not None else 0
     limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
     schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), limit_s)
@@ -107,14 +107,14 @@ def run(
                 result.longest = attributed(rows, second, delay_s) if second >= 0 else None
             write_summary(out / "summary.json", result, options, files, begin_s)
             return result
-    except OSError as error:  # reading has its own sentences
+    except OSError as error:  # of writing; errors of reading are converted where they occur
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
 
 
 def _conclude(
     result: RunResult, source: Path, out: Path, rejects: RejectWriter, options: RunOptions
 ) -> None:
-    """What has become of the rows; an InputError if not one of them could be used."""
+    """Add rejects and warnings to the result; raises InputError if no row could be used."""
     result.rejects = dict(sorted(rejects.by_reason.items()))
     if (disorder := rejects.disorder_sentence()) is not None:
         result.warnings.append(disorder)
@@ -151,7 +151,7 @@ def _check(options: RunOptions) -> None:
     if options.scheduler not in xs.SCHEDULER_NAMES:
         known = ", ".join(xs.SCHEDULER_NAMES)
         raise xs.InputError(f"--scheduler must be one of {known}, not {options.scheduler!r}")
-    xs.memory_manager(options.memory)  # says which there are
+    xs.memory_manager(options.memory)  # raises an error that lists the valid names
     if options.answers != "digest" and (options.keep_state or options.from_state):
         raise xs.InputError("--keep-state and --from-state require --answers digest")
     if options.keep_state and (options.expressways or options.minutes is None):
@@ -161,7 +161,7 @@ def _check(options: RunOptions) -> None:
 
 
 class _Look:
-    """Now and then: where the run is, for the timeline and whoever watches."""
+    """Samples the progress of the run, for the timeline and the progress display."""
 
     def __init__(
         self, taker: AnswerSink, timeline: Timeline, progress: Callable[[RunResult], None] | None,
@@ -193,18 +193,18 @@ class _Look:
 
 
 def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) -> None:
-    """Run the query to its end; everything is written then."""
+    """Run the query to its end and write all output."""
     result, schedule = taker.result, taker.schedule
     look.engine = engine
     gc.collect()
-    gc.freeze()  # what was loaded and compiled is not looked through again and again
+    gc.freeze()  # exclude loaded and compiled objects from collections
     try:
         with interruptible(schedule.stop):
             engine.run(schedule.cut, state, look)
         result.interrupted = schedule.stop.is_set()
         result.interrupted_by_user = schedule.stop.by_user
     except xs.OperatorError as error:
-        if isinstance(error.__cause__, xs.InputError):  # a file, not an operator, is to blame
+        if isinstance(error.__cause__, xs.InputError):  # caused by a file, not by an operator
             raise error.__cause__ from None
         raise
     finally:
@@ -221,7 +221,7 @@ def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) 
 def _keep_digests(
     source: Path, out: Path, output: DigestOutput, result: RunResult, options: RunOptions
 ) -> None:
-    """The digests, whether copies agree, what each stage took, and the state if wanted."""
+    """Store digests, differences of copies, the time of each stage and, if requested, the state."""
     engine = output.engine
     assert engine.done is not None
     result.stage_ns = stage_nanoseconds([(engine.done, engine.network.stages)], result.reports)
@@ -232,11 +232,11 @@ def _keep_digests(
     for expressway, digests in output.digests(minutes):
         result.digests[expressway] = digests
     write_digests(out / "digests.parquet", result.digests)
-    if result.interrupted:  # files have come to different seconds
+    if result.interrupted:  # files have stopped at different seconds
         return
     wrong, first = differences(result.digests, result.digests[: len(engine.feeds)])
     result.copies_differ = wrong
     result.first_differences = [difference.sentence() for difference in first]
     if options.keep_state is not None and options.minutes is not None:
-        minute = min(options.minutes, minutes)  # the stream may have ended before
+        minute = min(options.minutes, minutes)  # the stream may be shorter
         keep_state(options.keep_state, source, engine, minute)

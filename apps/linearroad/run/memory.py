@@ -1,4 +1,4 @@
-"""Checks while it is read that an input with many expressways fits into memory."""
+"""Checks during reading that an input with many expressways fits into memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def too_much(expressways: int, needed: float, free: float, what: str = "are free
 
 @xs.compiled
 def _mark(seen: NDArray[np.uint8], xways: NDArray[np.int32]) -> int:
-    """Mark expressways as seen; returns how many were not. Those with equal marks count as one."""
+    """Mark expressways as seen; returns the number of new ones. Equal marks count once."""
     new, mask = 0, len(seen) - 1
     for i in range(len(xways)):
         at = xways[i] & mask

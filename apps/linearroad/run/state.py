@@ -1,9 +1,9 @@
-"""The state of a run at the end of a minute: kept on disk, and gone on from by many copies.
+"""Checkpoints: the state of a run at the end of a minute, from which many copies can start.
 
-What is kept are the arrays of the kernels, by expressway; a copy begins with those of its original,
-its vehicles renumbered. A run that goes on gives the answers that it would have given without a
-break. `state.json` lists every file with its size and checksum and is written last. What is read is
-checked against it, and against what the kernels rely on (`invariants`).
+A checkpoint contains the arrays of the kernels, by expressway. A copy starts with the arrays of its
+original, with shifted vehicle numbers. A resumed run gives the same answers as one without a break.
+`state.json` lists every file with its size and checksum and is written last. Files are checked
+against this list, and arrays against the invariants of the kernels (`invariants`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ VERSION = 4
 META = "state.json"
 ACCOUNTS = "accounts"
 MOST_MINUTES = 2**31 // 60
-#: Kernels of each expressway that keep something; accounts are kept for all of them together.
+#: Kernels of each expressway that have state; the accounts of all expressways are one state.
 BY_EXPRESSWAY = ("vehicles", "accidents", "segment statistics", "tolls")
 
 _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
@@ -51,7 +51,7 @@ _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
 
 
 def keep_state(directory: Path, source: Path, engine: Engine, minute: int) -> None:
-    """Write down what the kernels keep at the end of a minute, of a run over generated traffic."""
+    """Save the state of the kernels at the end of a minute of generated traffic."""
     run = engine.done
     assert run is not None
     try:
@@ -68,7 +68,7 @@ def keep_state(directory: Path, source: Path, engine: Engine, minute: int) -> No
 
 
 def _names(expressways: int) -> list[str]:
-    """The kernels whose state is kept."""
+    """The names of the kernels whose state is saved."""
     named = [f"{kernel} {xway}" for xway in range(expressways) for kernel in BY_EXPRESSWAY]
     return [*named, f"{ACCOUNTS} 0"]
 
@@ -85,13 +85,13 @@ def _write(directory: Path, name: str, arrays: Arrays) -> Entry:
 
 
 def _traffic(source: Path) -> dict[str, Any]:
-    """What must be equal for a state to fit: the parameters and the totals of the traffic."""
+    """The parameters and totals of the traffic, which must equal those of the state."""
     manifest = read_manifest(source)
     return {"parameters": manifest["parameters"], "totals": manifest["totals"]}
 
 
 def kernels_of(engine: Engine) -> Iterator[tuple[str, Copy, xs.Stream]]:
-    """The kernels that keep something: their originals' names, and which copies they are of."""
+    """The kernels with state: the name of the original, the copy, and the stream."""
     for c, copy in enumerate(engine.copies):
         for feed, parts in zip(engine.feeds, engine.parts, strict=True):
             for kernel in BY_EXPRESSWAY:
@@ -100,7 +100,7 @@ def kernels_of(engine: Engine) -> Iterator[tuple[str, Copy, xs.Stream]]:
 
 
 class InitialState(Mapping[xs.Stream, xs.KernelState]):
-    """What each kernel of a query begins with, worked out when it is asked for."""
+    """The initial state of each kernel of a query, computed on access."""
 
     def __init__(self, engine: Engine, originals: dict[str, Arrays]) -> None:
         self._originals = originals
@@ -127,12 +127,12 @@ class KeptState:
     originals: dict[str, Arrays]
 
     def of(self, engine: Engine) -> InitialState:
-        """What the kernels of a query begin with; what was read is shared."""
+        """The initial states of the kernels of a query; the arrays read are shared."""
         return InitialState(engine, self.originals)
 
 
 def read_state(directory: Path, source: Path) -> KeptState:
-    """A state that `keep_state` wrote of this traffic; all of it is read and checked."""
+    """Read and check a state that `keep_state` wrote for this traffic."""
     if not (directory / META).is_file():
         raise InputError(f"{directory} contains no saved state: create one with `run --keep-state`")
     meta = read_json(directory / META)
@@ -153,7 +153,7 @@ def read_state(directory: Path, source: Path) -> KeptState:
 
 
 def _originals(directory: Path, meta: Entry, limits: Limits) -> dict[str, Arrays]:
-    """The arrays of all kernels, or a sentence about the first that is not what it must be."""
+    """The arrays of all kernels; raises an error about the first that is not valid."""
     files = meta.get("files")
     entries = {
         entry.get("file"): entry

@@ -37,7 +37,7 @@ KEPT_REPORT = np.dtype(
     align=True,
 )
 #: `bits`: position, lane, number of equal reports (up to 4), whether this minute's speeds are in
-#: the minute's sums, and the fate of the trip: its next report came (GOES_ON), or it ended (OVER).
+#: the minute's sums, and the fate of the trip: it continued (GOES_ON) or ended (OVER).
 LANE_AT, EQUAL_AT, SUMMED_AT, FATE_AT = 20, 23, 26, 27
 POSITION, SMALL = (1 << LANE_AT) - 1, 7
 GOES_ON, OVER = 1, 2
@@ -152,7 +152,7 @@ def find(batches, s, vehicle):
 
 @numba.njit
 def unfinished(reports, begin, end, gone):
-    """List the reports of a range whose trips have no fate yet; returns how many there are."""
+    """List the reports of a range whose trips have no fate yet; returns their number."""
     many = 0
     for k in range(begin, end):
         if reports[k].bits >> FATE_AT == 0:
@@ -211,8 +211,8 @@ def hash_join(vehicles, batches, s, links, gone):
 def joined(batches, s, vehicles, ascending, links, gone):
     """Link reports to those of second `s`: the index of the last report, NEW or TWICE.
 
-    Returns how many are new, how many reports of the batch nobody continued (they are listed in
-    `gone`), and the batches, whose hash tables may have moved.
+    Returns the number of new vehicles, the number of reports of the batch without a successor
+    (they are listed in `gone`), and the batches, whose hash tables may have moved.
     """
     if ascending and batches.ascending[s]:
         begin = batches.base[s]

@@ -49,7 +49,7 @@ def clear(table):
 
 @numba.njit
 def with_room(table, entries):
-    """The table, at most two thirds full when it holds so many entries. It may have moved."""
+    """The table, at most two thirds full with `entries` entries. It may have moved."""
     if 3 * entries <= 2 * len(table):
         return table
     old = table.copy()

@@ -1,10 +1,10 @@
-"""Two tables about vehicles: who is on the road, and the speeds of irregular ones in this minute.
+"""Two tables about vehicles: those on the road, and the speeds of irregular ones in this minute.
 
 A vehicle that reports regularly is found in the batch of 30 seconds ago. For all others the table
 of vehicles on the road says in which second they were last seen: it maps a vehicle to its phase,
 the second modulo 30, which changes only when a trip starts or ends.
 
-A regular vehicle reports twice a minute, and its last report knows the one before. Where that is
+A regular vehicle reports twice a minute, and its last report contains the one before. Where that is
 not enough (in the minute in which a trip starts, and for vehicles that come back) speeds are summed
 up by vehicle and segment. The sums are dropped at the end of the minute.
 """

@@ -2,9 +2,9 @@
 
 A vehicle is a slot in an array of cars; a lane is an `order` of slots, foremost first. One second:
 
-1. trips that begin queue up at their entry ramps, which take what fits; accidents begin and end;
+1. new trips queue at their entry ramps, which admit those that fit; accidents begin and end;
 2. vehicles change lane;
-3. reports that are due are written, and everyone moves by the intelligent driver model.
+3. reports that are due are written, and vehicles move by the intelligent driver model.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
         until_exit = cars[slot].exit_at * SEGMENT_FT + EXIT_START_FT - x
         if until_exit < 350.0 and desired > RAMP_FTPS - 1.0:
             desired = RAMP_FTPS - 1.0
-    # Drivers look ahead: the mean gap of the second to come, if they went on at this speed, and the
-    # speed the leader will have. Without it a step of one second acts as a second of reaction time.
+    # Drivers anticipate the mean gap of the next second at their current speed, and the leader's
+    # new speed. Otherwise a step of one second would act as a reaction time of one second.
     gap = 0.5 * (leader_old_x + leader_new_x - v) - VEHICLE_FT - x
     acceleration = idm(v, desired, cars[slot].headway, gap, v - leader_new_v)
     acceleration = min(acceleration, cars[slot].ease)
@@ -128,7 +128,7 @@ def obstacle(lane, segment):
 
 @xs.compiled
 def move_lane(road, t, d, lane, out, row):
-    """Report and move everyone in a lane, foremost first; returns the next free row of `out`."""
+    """Report and move vehicles of a lane, foremost first; returns the next free row of `out`."""
     cars, order, count = road.cars, road.order[d, lane], road.counts[d, lane]
     ramp = lane == 0 or lane == 4
     leader, leader_segment = -1, -1
@@ -166,8 +166,8 @@ def move_lane(road, t, d, lane, out, row):
                 road.tally[LEFT] += 1
                 continue
         elif to_x > cars[slot].exit_at * SEGMENT_FT + DIVERGE_END_FT:
-            # Missed: it takes the next exit. The last one cannot be missed, because the road ends
-            # there.
+            # It missed its exit and takes the next one. The last exit cannot be missed, because
+            # the road ends there.
             cars[slot].exit_at = min(cars[slot].exit_at + 1, SEGMENTS - 1)
         order[write] = slot
         write += 1

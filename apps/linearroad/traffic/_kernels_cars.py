@@ -1,4 +1,4 @@
-"""What all kernels of the simulation share: units, the vehicle, random numbers, car-following.
+"""Shared by all kernels of the simulation: units, vehicles, random numbers, car-following.
 
 Units are feet and seconds; `x` is the distance travelled from the direction's own beginning, so
 that both directions run the same code (Dir 1 is mirrored when a report is written).
@@ -33,7 +33,7 @@ STANDSTILL_GAP_FT = 4.0
 SMALLEST_GAP_FT = 2.0
 INVERSE_2_SQRT_AB = 1.0 / (2.0 * (ACCELERATION * COMFORTABLE_BRAKING) ** 0.5)
 
-# What a vehicle is doing.
+# States of a vehicle.
 DRIVING, SKIDDING, REAR_ENDING, WRECKED = 0, 1, 2, 3
 
 # A vehicle is one cache line, because neighbours in a lane are not neighbours in memory.
@@ -43,7 +43,7 @@ CAR = np.dtype(
         ("v", np.float64),
         ("desired", np.float64),  # speed on an empty road
         ("headway", np.float64),  # seconds kept to the leader
-        ("ease", np.float64),  # a limit to this second's acceleration, to let in or to fit in
+        ("ease", np.float64),  # limit of this second's acceleration, to open or to find a gap
         ("exit_at", np.int32),  # the exit's segment, counted along the direction of travel
         ("trip", np.int32),
         ("report_at", np.int32),
@@ -78,12 +78,12 @@ class Road(NamedTuple):
     """All state of one expressway."""
 
     cars: np.ndarray  # CAR, by slot
-    spare: np.ndarray  # as large as cars: room for gather()
+    spare: np.ndarray  # scratch for gather(), as large as cars
     free: np.ndarray  # a stack of unused slots
     order: np.ndarray  # [dir, lane, place]: slots, foremost first
     counts: np.ndarray  # [dir, lane]
-    movers: np.ndarray  # room for the places in a lane of those who change to another
-    fresh: np.ndarray  # room for the slots of those who come into a lane
+    movers: np.ndarray  # scratch: places in a lane of vehicles that leave it
+    fresh: np.ndarray  # scratch: slots of vehicles that enter a lane
 
     ramp_tail: np.ndarray  # [dir, segment]: x of the last vehicle on the entry ramp
     waiting_head: np.ndarray  # [dir, segment]: trips that wait for room on the ramp, a linked list

@@ -90,7 +90,7 @@ def offset(x):
 
 @xs.compiled(error_model="numpy")
 def braking_needed(cars, rear, front):
-    """The even braking with which the one behind avoids the one in front; huge without a gap."""
+    """The constant braking with which `rear` avoids hitting `front`; huge without a gap."""
     gap = cars[front].x - VEHICLE_FT - cars[rear].x - SMALLEST_GAP_FT
     if gap <= SHORTEST_HEADWAY_S * cars[rear].v:
         return HOPELESS

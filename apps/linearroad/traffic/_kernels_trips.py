@@ -64,7 +64,7 @@ def draw_exit(key, trip, entry, exit_share):
 
 @xs.compiled
 def begin_trips(road, key, t):
-    """Trips of this second join the queue before their ramp."""
+    """Add the trips of this second to the queues of their ramps."""
     until = np.int64(road.demand[t + 1])
     for trip in range(road.tally[ARRIVED], until):
         entry = np.int64(unit(key, trip * DRAWS + DRAW_ENTRY) * SEGMENTS)
@@ -107,7 +107,7 @@ def place_on_ramp(road, key, t, trip, x, room):
 
 @xs.compiled
 def fill_ramps(road, key, t, d):
-    """Each ramp with room takes the first vehicle that waits; lane 0 stays in order."""
+    """Move the first waiting vehicle onto each ramp with room; lane 0 stays in order."""
     n = 0
     for place in range(SEGMENTS - 1, -1, -1):
         trip = road.waiting_head[d, place]
@@ -144,7 +144,7 @@ def find_pair(road, d, lane, x, reach, spacing):
 
 @xs.compiled
 def begin_accident(road, accident, t):
-    """Two vehicles, one behind the other, near the planned place; looks further as time passes."""
+    """Pick two consecutive vehicles near the planned place; the search widens over time."""
     d, lane = int(accident[ACCIDENT_DIR]), int(accident[ACCIDENT_LANE])
     late = t - accident[ACCIDENT_PLANNED]
     i = find_pair(road, d, lane, accident[ACCIDENT_X], 1500.0 + 500.0 * late, 150.0 + 10.0 * late)

@@ -1,4 +1,4 @@
-"""How many trips begin when, and where they lead (section 3.1.1 of the paper).
+"""The rate of new trips and their destinations (section 3.1.1 of the paper).
 
 Trips begin at a rate that rises slowly over three hours. The number of vehicles on the road, and
 with it the rate of reports, grows much faster than that: first because the road starts empty, then

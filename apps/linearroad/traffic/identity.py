@@ -2,8 +2,8 @@
 
 The simulation produces trips, each on one expressway. Vehicles are formed from them afterwards,
 when it is known which trips are in the stream and when each ended: most vehicles make one trip, a
-few return on the same expressway, and a share continues on the next expressway. A
-second trip therefore starts after the first has ended, whatever the congestion.
+few return on the same expressway, and a share continues on the next expressway. A second trip
+therefore starts after the first has ended, regardless of congestion.
 
 Which trips can be matched depends on a hash of the trip alone. The numbers of expressway x
 therefore depend on its own trips and on those of the two expressways before it, but not on the

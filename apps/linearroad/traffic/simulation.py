@@ -23,7 +23,7 @@ SLOTS = 240_000
 
 
 class Reports(NamedTuple):
-    """The position reports of some seconds, in the order of time; `seconds[i]` rows are of i."""
+    """The position reports of some seconds, in order of time, and the rows per second."""
 
     packed: NDArray[np.int32]
     rows_by_second: NDArray[np.int64]

@@ -36,7 +36,7 @@ def charges(shop: Workshop, notified: Frame, rules: str) -> Frame:
 
 
 def balances(shop: Workshop, asked: Frame, charged: Frame) -> Frame:
-    """`vid, time, balance` for every (vid, time) that is asked for, each once."""
+    """`vid, time, balance` for every requested (vid, time), each once."""
     return shop.table(
         """
         SELECT a.vid, a.time, coalesce(sum(c.charge), 0L) AS balance

@@ -91,7 +91,7 @@ def _ends_with_a_line(path: Path) -> bool:
 
 
 def read_answers(shop: Workshop, run: Run) -> Frame:
-    """`type, time, emit_ms, key, value, amount, place, malformed`: the row's text if it is none."""
+    """`type, time, emit_ms, key, value, amount, place, malformed` (the text of an invalid row)."""
     form = run.answers.suffix
     frame = _of_parquet(shop, run.answers) if form == ".parquet" else _of_flat(shop, run.answers)
     if run.interrupted_at is not None:

@@ -1,4 +1,4 @@
-"""`xstream linearroad validate`: the command; what it runs is imported when it runs."""
+"""`xstream linearroad validate`: the command line. The job is imported when the command runs."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _paired(shop: Workshop, odd: Frame) -> Frame:
 
 
 def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
-    """Rows that are not answers, and answers before their time or after their limit."""
+    """Malformed rows, and answers before their time or after their limit."""
     timing = f"""WHEN emit_ms < 1000L * time THEN 'early'
                  WHEN emit_ms - 1000L * time > {LIMIT_MS} THEN 'late'"""
     return shop.table(
@@ -178,7 +178,7 @@ def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
 
 
 def _disordered(shop: Workshop, answers: Frame) -> Frame:
-    """Seconds with an answer that stands in the file after one of a later second."""
+    """Seconds with an answer that follows an answer of a later second in the file."""
     return shop.table(
         """
         SELECT 'disorder' AS kind, type, time, CAST(NULL AS int) AS key,

@@ -1,4 +1,4 @@
-"""How long answers took, from Time to Emit, by type, by minute, and as a distribution."""
+"""The latency of answers, from Time to Emit, by type, by minute, and as a distribution."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ __all__ = ["HistoryPaths", "Shown", "validate"]
 
 FIRST = 20  # differences in `validation.json` and on the terminal
 IN_REPORT = 500
-MEMORY, EXECUTOR_MEMORY = "5g", "3g"  # of Java; here, and of each worker of a cluster
+MEMORY, EXECUTOR_MEMORY = "5g", "3g"  # of Java: local, and in each worker of a cluster
 DIFFERENCES, VALIDATION = "differences.parquet", "validation.json"
 MOST_MINUTES = (2**31 - 1) // 60  # Time is an int32
 
 
 @dataclass(frozen=True)
 class HistoryPaths:
-    """Where the history is that the run had: the same options as the run's."""
+    """The history of the run: the same options as those of `run`."""
 
     directory: Path | None = None
     tolls: Path | None = None
@@ -115,7 +115,7 @@ def _validate(
 
 
 def _covered(run: Run, minutes: int | None) -> tuple[int | None, str]:
-    """The second before which rows must be answered, and a sentence why not all must be."""
+    """The second before which rows must be answered; a sentence if not the whole input counts."""
     limit = minutes if minutes is not None else run.summary.get("minutes")
     ends = [] if limit is None else [(60 * int(limit), f"the first {int(limit)} minutes only")]
     if run.interrupted_at is not None:
@@ -167,7 +167,7 @@ def _tell(
     shop: Workshop, run: Run, verdict: Verdict, found: Comparison, expected: Expected, rows: Input,
     say: Say,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Write all differences down, and return the first."""
+    """Write all differences to a file, and return the first ones."""
     target = run.directory / DIFFERENCES
     target.unlink(missing_ok=True)
     if verdict.passed:

@@ -23,7 +23,7 @@ __all__ = ["write_report"]
 
 COLORS = plots.COLORS
 MINUTE = "minute of the stream"
-RATE_S = 10  # the rate of input is a mean over so many seconds
+RATE_S = 10  # the input rate is a mean over this many seconds
 STYLE = """<style>
 .verdict{padding:.8em 1em;border-left:6px solid;border-radius:4px;font-size:1.05em;max-width:none}
 .passed{background:#eaf6ee;border-color:#2e8b57}.failed{background:#fbecea;border-color:#c0392b}
@@ -65,7 +65,7 @@ def _shares(verdict: Verdict) -> Any:
 
 
 def _counts(verdict: Verdict) -> Any:
-    """Answers, and the expected ones dotted; kinds differ a thousandfold, hence logarithms."""
+    """Answers, and expected ones dotted; logarithmic, as kinds differ by a factor of 1,000."""
     figure = go.Figure(_lines(verdict, lambda row: row["answered"] or None))
     for trace in _lines(verdict, lambda row: row["expected"] or None, dash="dot"):
         figure.add_trace(trace.update(name=f"{trace.name}, expected", showlegend=False))

@@ -11,12 +11,12 @@ __all__ = ["Say", "quiet", "steps"]
 
 #: Called with the step that begins.
 Say = Callable[[str], None]
-#: Of a run at full speed with the right answers; a paced one and a wrong one take one more each.
+#: Steps for a correct run at full speed; a paced run and a wrong run need one more each.
 STEPS = 6
 
 
 def quiet(_: str) -> None:
-    """Say nothing."""
+    """Ignore progress."""
 
 
 @contextmanager

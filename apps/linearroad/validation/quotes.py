@@ -1,4 +1,4 @@
-"""What entering a segment costs: LAV, the vehicles of the minute before, accidents downstream."""
+"""The toll of a segment: LAV, the vehicles of the previous minute, accidents downstream."""
 
 from __future__ import annotations
 

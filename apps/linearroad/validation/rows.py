@@ -80,7 +80,7 @@ def unpacked(shop: Workshop, path: Path, number: int) -> Path:
     """A flat file as Spark can divide it: without compression, and with no CR at its very end.
 
     A CR counts as part of the line's end only before a newline. Spark does not tell whether one
-    followed, so a file that ends in a CR gets a letter after it, which is no integer either.
+    followed, so a letter is appended to a file that ends in a CR; the line stays invalid.
     """
     target = shop.folder / f"flat-{number}"
     try:
@@ -152,9 +152,9 @@ def _read(shop: Workshop, path: Path, number: int) -> Frame:
 
 
 def _seconds(shop: Workshop, rows: Frame) -> Frame:
-    """Per file and second: how many rows, and from where on a row of it would be out of order.
+    """Per file and second: the number of rows, and the place after which rows are out of order.
 
-    That is the first place of any greater Time. Rows outside their domains have no second.
+    This is the first place of any greater Time. Rows outside their domains have no second.
     """
     return shop.table(
         f"""

@@ -1,4 +1,4 @@
-"""Spark SQL over data frames, in which the rules are written here."""
+"""Spark SQL over data frames; the rules of the validation are written in it."""
 
 from __future__ import annotations
 

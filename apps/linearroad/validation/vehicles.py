@@ -1,13 +1,13 @@
 """Following each vehicle: trips, segments entered, standing still; one function per rule set.
 
-Each returns a table of the reports that count, with what a rule needs of the vehicle's reports
-before and after:
+Each returns a table of the valid reports, with columns that depend on the vehicle's reports before
+and after:
 
 `first`          the report starts a trip
 `entered`        it shows the vehicle in another segment than before, or starts a trip
 `standing_at`    its Pos, if it is the fourth or a later one of equal reports; else null
-`standing_until` the second at which the vehicle, standing, stops standing for lack of reports
-`stands_for`     of how many reports of the minute `spd` is the sum; null if they must be grouped
+`standing_until` the second at which a standing vehicle no longer counts, for lack of reports
+`stands_for`     the number of reports that are summed in `spd`; null if they must be grouped
 `repeated`       another report of this second came before, which the rules forbid
 """
 
@@ -35,10 +35,10 @@ def first_reports(shop: Workshop, reports: Frame) -> Frame:
 
 
 def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
-    """The reports that count, and what each means for its vehicle."""
+    """The valid reports, and what each means for its vehicle."""
     if rules == "paper":
-        # Second reports are rare: they are looked for on the way, and if there are any, it starts
-        # again.
+        # Repeated reports are rare, so they are detected during the computation, which is then
+        # run again without them.
         followed = shop.keep(_paper(shop, reports))
         if not followed.where("repeated").isEmpty():
             followed = shop.keep(_paper(shop, first_reports(shop, reports)))
@@ -49,7 +49,7 @@ def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
 
 
 def _paper(shop: Workshop, reports: Frame) -> Frame:
-    """A trip goes on exactly 30 s after the last report; standing is by lane 1 to 3, any speed.
+    """A trip continues exactly 30 s after the last report; vehicles stand in lanes 1 to 3.
 
     A report's `state` is its Time and, below it, its place. So a vehicle's states order its
     reports, and one is 30 s after another at the same place if their states differ by STEP.
@@ -186,8 +186,8 @@ def _walmart(shop: Workshop, reports: Frame) -> Frame:
         """,
         chained=chained,
     )
-    # What follows a fourth report, among those and the reports elsewhere, is where it ends;
-    # a vehicle that never reports again in this trip never leaves.
+    # A stop ends at the next report after the fourth that is a fourth or from elsewhere;
+    # a vehicle without another report in this trip never leaves.
     ends = shop.table(
         f"""
         SELECT vid, xway, dir, time, IF(lead(first, 1, true) OVER w, NULL, lead(time) OVER w)

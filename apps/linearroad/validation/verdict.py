@@ -39,16 +39,16 @@ class TypeFigures:
 
     @property
     def precision(self) -> float:
-        """How many of the answers are right."""
+        """The share of the answers that are right."""
         return share(self.right, self.answered)
 
     @property
     def recall(self) -> float:
-        """How many of the expected answers were given."""
+        """The share of the expected answers that were given."""
         return share(self.right, self.expected)
 
     def as_dict(self) -> dict[str, Any]:
-        """With the shares."""
+        """All figures, with precision and recall."""
         return {**asdict(self), "precision": self.precision, "recall": self.recall}
 
 

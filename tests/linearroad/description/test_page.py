@@ -1,4 +1,4 @@
-"""The page of `describe`, opened as a person would: in a browser, on a laptop and on a phone."""
+"""The page of `describe`, rendered by a browser in the sizes of a laptop and a phone."""
 
 from __future__ import annotations
 

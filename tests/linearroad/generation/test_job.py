@@ -1,4 +1,4 @@
-"""Generated directories: whole, equal for equal parameters, finished by a second run."""
+"""Generated directories: complete, reproducible, and completed by a second run."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_task_killed_half_way_leaves_no_half_a_file(
     layout = Layout(out)
     assert not layout.trace(0).exists()
     assert list(layout.work.glob(".*.tmp"))
-    # What generate writes first, before it hands out tasks.
+    # The first file that generate writes, before it starts tasks.
     manifest = {"version": 1, "parameters": small.as_dict(), "complete": False}
     layout.manifest.write_text(json.dumps(manifest))
     generate(small, out)

@@ -1,6 +1,6 @@
 """Runs the query network without a compiler: streams are lists, and kernels are plain functions.
 
-Everything is computed where it is declared. Only what the network of Linear Road uses is there.
+Everything is computed on declaration. Only the methods that the Linear Road network uses exist.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def test_one_differing_answer_in_one_copy_fails_a_step_and_is_located(
     assert step.digests == {"compared": 4 * 5, "different": 0, "first": []}
     assert not step.why
     found = read_digests(place / "digests.parquet", 4, MINUTES)
-    # As if vehicle 17 of the original had been told something else, in one copy alone.
+    # Simulates a different answer for vehicle 17 of the original, in one copy only.
     weight, who = 12345, 17
     for i, more in enumerate((0, weight, weight * who, weight * who * who)):
         found[3, 1, 0, i] += np.uint64(more)

@@ -1,4 +1,4 @@
-"""What is known of an input before it is read."""
+"""Properties of an input that are known before it is read."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def directory(traffic: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(command: list[str], out: Path, growing: str = "timeline.csv") -> subprocess.Popen[str]:
-    """A run that has begun to answer; one that can be interrupted wherever the tests run."""
+    """Start a run that accepts SIGINT, and wait until it has made progress."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -203,7 +203,7 @@ def read_lines(path: Path) -> list[str]:
 def test_a_full_disk_gets_one_sentence_and_leaves_whole_lines(
     traffic: Path, tmp_path: Path
 ) -> None:
-    room = 50_000  # bytes that a file may have
+    room = 50_000  # maximum file size in bytes
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

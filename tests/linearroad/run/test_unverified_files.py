@@ -45,7 +45,7 @@ def test_checksums_are_found_where_they_are_written(
 def test_one_column_without_checksums_is_enough_to_be_told(table: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "empty.parquet"
     pq.write_table(table.slice(0, 0), path)
-    assert has_page_checksums(path, INPUT_COLUMNS)  # there is nothing to be damaged
+    assert has_page_checksums(path, INPUT_COLUMNS)  # no pages, so nothing can be damaged
     tolls = pa.table({name: [1] for name in ("vid", "day", "xway", "tolls")})
     pq.write_table(tolls, tmp_path / "tolls.parquet")
     history = load_history(None, tmp_path / "tolls.parquet", None)

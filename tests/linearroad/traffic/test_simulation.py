@@ -62,7 +62,7 @@ def check_no_overlap(road: Expressway) -> None:
 def test_every_second_vehicles_are_conserved_and_none_overlap(seed: int, crowd: float) -> None:
     road = Expressway(seed, 0, 900, demand_share=crowd)
     while road.now < 900:
-        # Within a minute slots keep their numbers, so the accident's pair can be told.
+        # Within a minute slots keep their numbers, so the accident's pair is known.
         road.advance(1)
         begun = int(road.road.demand[road.now])
         assert begun == road.waiting + road.on_road + road.left

@@ -18,7 +18,7 @@ Answer = tuple[int, ...]
 def line_of(answer: Answer, delay_s: float = 0.0) -> str:
     """An answer of the reference, which has no Emit, by docs/linear-road-rules.md, section 4.1."""
     kind, *rest = answer
-    at = 2 if kind == 0 else 1  # where Time stands
+    at = 2 if kind == 0 else 1  # the field of Time
     emit = f"{answer[at] + delay_s:.3f}"
     return ",".join(str(field) for field in (kind, *rest[:at], emit, *rest[at:]))
 

@@ -30,7 +30,7 @@ def free_port() -> int:
 
 @contextmanager
 def started(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
-    """One of Spark's own programs, ended with the block; the path is what it says."""
+    """Run one of Spark's programs until the block ends; yields the path of its log."""
     home = Path(sys.executable).parents[1].glob("lib/python*/site-packages/pyspark")
     command = [str(next(home) / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
     log = folder / f"{name}-{len(list(folder.glob('*.log')))}.log"

@@ -1,7 +1,7 @@
 """Every way in which a run can be wrong is found and named.
 
-The reference's right answers are changed in many ways at once, each on a row of its own, and
-validated once; every test below looks for its own change among what was found.
+The reference's right answers are changed in many ways at once, each on a separate row, and
+validated once; every test below looks for its own change in the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of `validate --report`, opened as a person would: in a browser, large and small."""
+"""The page of `validate --report`, rendered by a browser in a large and a small window."""
 
 from __future__ import annotations
 
