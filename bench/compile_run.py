@@ -15,7 +15,7 @@ import numpy as np
 
 import xstream as xs
 
-#: What the last operator of each query has emitted for SAMPLES samples.
+#: The number of tuples that the last operator of each query emits for SAMPLES samples.
 TUPLES = {"maps": 16, "mixed": 64}
 SAMPLES, WINDOW = 16_384, 1024
 

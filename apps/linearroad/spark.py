@@ -94,7 +94,7 @@ def session(
 ) -> Iterator[Any]:
     """A Spark session; an active one of this process is used and left alone.
 
-    `memory` is what Java may use: here if the session is local, else in each executor. An
+    `memory` limits Java: the local process of a local session, else each executor. An
     interrupt kills Java at once, because the result of the running job is no longer needed.
     """
     require_spark()

@@ -1,1 +1,1 @@
-"""What a generated directory contains, in figures and pictures."""
+"""Figures and plots of a generated directory."""

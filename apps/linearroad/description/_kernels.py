@@ -29,7 +29,7 @@ class Survey(NamedTuple):
     last_seg: np.ndarray
     last_place: np.ndarray  # (dir, lane, pos) in one number
     last_spd: np.ndarray
-    equal_reports: np.ndarray  # how many in a row from the same place
+    equal_reports: np.ndarray  # consecutive reports from the same place
     speed_twice: np.ndarray  # [minute, dir, seg]: twice the sum of the vehicles' mean speeds
     vehicles: np.ndarray  # [minute, dir, seg]: distinct vehicles
     accident: np.ndarray  # [minute, dir, seg]: 1 in an accident minute

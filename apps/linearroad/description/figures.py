@@ -26,7 +26,7 @@ SURVEYED = ("type", "time", "vid", "spd", "lane", "dir", "seg", "pos")
 
 @dataclass(frozen=True)
 class Figures:
-    """What one expressway's stream contains."""
+    """The figures of one expressway's stream."""
 
     xway: int
     seconds: int

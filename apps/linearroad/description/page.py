@@ -76,7 +76,7 @@ def further_rows(figures: Figures) -> list[tuple[str, str]]:
 
 
 def summary_line(figures: Figures) -> str:
-    """What was measured: the expressway and its minutes."""
+    """The expressway and the minutes that were measured."""
     minutes = figures.seconds // 60
     line = f"expressway {figures.xway}, {minutes:,} minutes of traffic"
     if figures.from_minute:

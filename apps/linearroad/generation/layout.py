@@ -62,7 +62,7 @@ class Layout:
         return self.work / f"trace-{xway:05d}.i32"
 
     def rows_by_second(self, xway: int) -> Path:
-        """How many rows of the trace belong to each second."""
+        """The number of rows of the trace in each second."""
         return self.work / f"seconds-{xway:05d}.npy"
 
     def receipt(self, kind: str, *numbers: int) -> Path:

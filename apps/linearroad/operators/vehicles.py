@@ -1,4 +1,4 @@
-"""The vehicles on the road: who reported when, and what each report means.
+"""The vehicles on the road: their last reports, and what each new report means.
 
 Vehicles report every 30 seconds, so the batch of 30 seconds ago holds the same vehicles. These
 batches *are* the state (`tables.batches`): a report finds its predecessor by joining the new batch

@@ -45,7 +45,7 @@ __all__ = ["accidents_walmart", "vehicles_walmart"]
 
 GAP = 60  # seconds after which a report on lane 0 starts a new trip
 
-#: What is known of a (VID, XWay, Dir).
+#: The record of a (VID, XWay, Dir).
 RECORD = np.dtype(
     [
         ("key", "i8"), ("seen", "i8"), ("last", "i8"), ("minute", "i8"), ("low", "i8"),
@@ -55,7 +55,7 @@ RECORD = np.dtype(
     align=True,
 )  # fmt: skip
 
-#: What a vehicle at a place does: it moved on, it stands, or its trip ended while it stood there.
+#: States of a vehicle at a place: it moved on, it stands, or its trip ended while it stood there.
 MOVED, STANDS, ABANDONED = range(3)
 VEHICLES, XWAYS = range(2)
 
@@ -162,7 +162,7 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
     )  # fmt: skip
 
 
-#: What a vehicle does that stood at a place (`key`), and since when. A place has an entry for each
+#: The state of a vehicle at a place (`key`), and since when. A place has an entry for each
 #: of its vehicles, so that searches continue to the next empty entry.
 STOOD = np.dtype([("key", "i8"), ("vid", "i8"), ("since", "i8"), ("state", "i8")])
 #: A first accident: its segment, its place, when it began, and the minute it is marked up to.
@@ -174,7 +174,7 @@ ENTRIES, ACCIDENTS = range(2)
 
 @numba.njit
 def standing_since(stood, place, since):
-    """How many vehicles stand at a place that already stood there at second `since`."""
+    """The number of vehicles that have been standing at a place since second `since`."""
     standing, size = 0, len(stood)
     at = home(place, size)
     while stood[at].key != EMPTY:
@@ -203,7 +203,7 @@ def stood_with_room(stood, entries):
 
 @numba.njit
 def set_state(stood, number, stop, time):
-    """Note what a vehicle does at a place; one that is ABANDONED does not change."""
+    """Set the state of a vehicle at a place; ABANDONED is final."""
     size = len(stood)
     at = home(stop.place, size)
     while stood[at].key != EMPTY:

@@ -71,7 +71,7 @@ class Rating:
         return int(self.manifest["parameters"]["expressways"])
 
     def sentence(self) -> str:
-        """The rating in one sentence, named as what it is."""
+        """The rating in one sentence that says what kind of rating it is."""
         speed = self.options.speed
         if not self.expressways:
             what = "no L has passed"

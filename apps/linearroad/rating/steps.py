@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Setting:
-    """What the runs of a rating have in common."""
+    """The settings that all runs of a rating share."""
 
     base: Path
     threads: int

@@ -127,7 +127,7 @@ def _check_vehicles(arrays: Arrays, limits: Limits) -> None:
 
 
 def _check_roads(arrays: Arrays, limits: Limits) -> int:
-    """Check the slots of expressways; returns how many there are."""
+    """Check the slots of expressways; returns their number."""
     known = _entries(arrays["xway"], arrays["number"][SLOTS], "expressways")
     slots = len(known)
     _within(known["key"], 0, limits.expressways, "an expressway")
@@ -162,7 +162,7 @@ def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limit
 
 
 def _check_on_the_road(arrays: Arrays, reported: NDArray[Any]) -> None:
-    """Check that the table of vehicles has one entry for each whose trip goes on."""
+    """Check that the table of vehicles has one entry for each vehicle on a trip."""
     known = _entries(arrays["road"], arrays["number"][ROAD], "vehicles on the road")
     _require(
         np.array_equal(np.sort(known), np.sort(reported)),

@@ -27,7 +27,7 @@ class History:
     knows_segments: bool = False
     #: Parquet files without page checksums that it was read from.
     unverified: tuple[Path, ...] = ()
-    #: What is subtracted from a VID before the search, by expressway; 0 if not listed.
+    #: The number to subtract from a VID before the search, by expressway; 0 if not listed.
     vids_by: dict[int, int] = field(default_factory=dict)
 
     @classmethod

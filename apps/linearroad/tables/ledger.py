@@ -48,7 +48,7 @@ def with_page(pages, entries, balances, number):
 
 @numba.njit
 def balance_of(entries, balances, vid):
-    """What a vehicle was charged in all; 0 for one without an account."""
+    """The total of a vehicle's charges; 0 without an account."""
     entry = entries[entry_of(entries, vid >> PAGE_BITS)]
     return balances[place_in(entry, vid)] if entry.key != EMPTY else np.int64(0)
 

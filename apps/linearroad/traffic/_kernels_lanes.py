@@ -100,7 +100,7 @@ def braking_needed(cars, rear, front):
 
 @xs.compiled(inline="always")
 def fits(cars, slot, leader, follower, braking):
-    """Whether there is room between two vehicles, with nobody braking harder than `braking`."""
+    """Whether there is room between two vehicles, without braking harder than `braking`."""
     if leader >= 0 and braking_needed(cars, slot, leader) > braking:
         return False
     if follower < 0:

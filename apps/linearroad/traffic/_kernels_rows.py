@@ -37,7 +37,7 @@ def asks(stream, trip, second):
 
 @xs.compiled
 def count_queries(key, packed, rows_by_second, begin):
-    """How many reports of some seconds come with a query."""
+    """The number of reports that come with a query, in some seconds."""
     stream = mix(key, SALT_QUERY)
     n = 0
     row = 0

@@ -40,7 +40,7 @@ class Unpacked(NamedTuple):
 
 
 def unpack(packed: NDArray[np.int32]) -> Unpacked:
-    """Take packed reports apart; the inverse of what the simulation writes."""
+    """Unpack reports; the inverse of `write_report` in the simulation."""
     word = packed[:, 1]
     return Unpacked(
         packed[:, 0], word & 0xFFFFF, (word >> 20) & 0x7F, (word >> 27) & 0x7, (word >> 30) & 1

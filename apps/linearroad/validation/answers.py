@@ -23,8 +23,8 @@ RULES = ("paper", "brandeis", "walmart")
 COLUMNS = (
     "type", "time", "emit", "vid", "qid", "lav", "toll", "seg", "resulttime", "bal", "traveltime",
 )  # fmt: skip
-# docs/linear-road-rules.md, section 4.1, type by type: which of a line's fields is the time,
-# the emit, and what is compared.
+# docs/linear-road-rules.md, section 4.1, type by type: the fields of a line with the
+# time, the emit, and the values that are compared.
 FIELDS = {
     0: (6, {"key": 1, "time": 2, "emit": 3, "value": 4, "amount": 5}),
     1: (5, {"time": 1, "emit": 2, "key": 3, "value": 4}),
@@ -40,7 +40,7 @@ AMOUNT = "CASE WHEN type IN (0, 4) THEN toll WHEN type = 1 THEN 0L ELSE bal END"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's directory and what its summary says."""
+    """A run's directory and the contents of its summary."""
 
     directory: Path
     answers: Path
@@ -60,7 +60,7 @@ class Run:
 
 
 def read_run(directory: Path) -> Run:
-    """A run's directory, or one sentence about what is missing in it."""
+    """Read a run's directory; raises an error that names what is missing."""
     if not directory.is_dir():
         raise InputError(f"{directory} does not exist or is not a directory")
     summary = directory / "summary.json"

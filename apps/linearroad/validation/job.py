@@ -1,4 +1,4 @@
-"""`xstream linearroad validate`: the expected answers, the comparison, and what is written."""
+"""`xstream linearroad validate`: computes expected answers, compares, and writes the result."""
 
 from __future__ import annotations
 

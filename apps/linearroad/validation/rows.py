@@ -1,4 +1,4 @@
-"""The rows of the input that count, by docs/linear-road-rules.md, section 1.
+"""The rows of the input that count as valid, by docs/linear-road-rules.md, section 1.
 
 A row is *out of order* if a row before it in its file has a greater Time. Several files are
 merged by Time, so no row of one file can make a row of another late. Of two reports of a vehicle
@@ -42,7 +42,7 @@ BLOCK_BITS, LINE_BITS = 20, 33
 
 @dataclass(frozen=True)
 class Input:
-    """The rows that count, and how many there are by second."""
+    """The rows that count, and their number by second."""
 
     reports: Frame  # time, vid, spd, xway, lane, dir, seg, pos, place
     requests: Frame  # type, time, vid, xway, qid, sinit, send, dow, tod, day

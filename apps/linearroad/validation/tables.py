@@ -92,6 +92,6 @@ def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
         with scratch(beside, ".validation-") as room:
             yield Workshop(spark, room.folder)
     finally:
-        with suppress(Exception):  # Spark may be what failed
+        with suppress(Exception):  # Spark itself may have failed
             for name, old in before.items():
                 spark.conf.unset(name) if old is None else spark.conf.set(name, old)

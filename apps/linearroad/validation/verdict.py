@@ -9,7 +9,7 @@ from linearroad.validation.answers import LIMITS_S, TYPES
 
 __all__ = ["KINDS", "TypeFigures", "Verdict", "share"]
 
-#: Kinds of differences; the last two are about time, the others about what was answered.
+#: Kinds of differences; the last two are about time, the others about contents.
 KINDS = (
     "missing", "unexpected", "different", "duplicate", "malformed", "disorder", "early", "late",
 )  # fmt: skip
@@ -123,7 +123,7 @@ class Verdict:
         return "; ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """What goes into `validation.json`."""
+        """The contents of `validation.json`."""
         plain = {
             name: value for name, value in vars(self).items()
             if name not in ("types", "rows_by_second", "histogram")

@@ -1,4 +1,4 @@
-"""Differences in words, and what is known about the vehicle or the request of each."""
+"""Describes differences in sentences, with details of the vehicle or the request."""
 
 from __future__ import annotations
 

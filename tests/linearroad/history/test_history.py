@@ -1,4 +1,4 @@
-"""History: tolls by the formula, the week's shape, and a store that answers what the rows say."""
+"""History: tolls by the formula, the week's shape, and a store that agrees with the rows."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def as_records(array: np.ndarray) -> np.ndarray:
 
 
 def with_record_types(modules: Iterable[ModuleType], monkeypatch: Any) -> None:
-    """Let kernels make arrays of records wherever they name a type of rows."""
+    """Replace the record types of modules, so that kernels make arrays of records."""
     for module in modules:
         for name, value in list(vars(module).items()):
             if isinstance(value, np.dtype) and value.names:

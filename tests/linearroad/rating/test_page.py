@@ -98,7 +98,7 @@ def page_of(tmp_path: Path, found: dict[str, Any], *timelines: list[dict[str, fl
 
 
 def words(page: str) -> str:
-    """What a reader sees of the page's text."""
+    """The visible text of the page."""
     return re.sub(r"<script>.*?</script>|<style>.*?</style>", "", page, flags=re.S)
 
 

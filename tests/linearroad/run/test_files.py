@@ -277,7 +277,7 @@ def test_more_expressways_than_fit_are_refused_while_they_are_read(
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\n" + GOOD.format(t=1).encode()])
 @pytest.mark.parametrize("length", [1 << 16, (1 << 16) + 1, 1 << 21, (1 << 21) + 7, 5 << 20])
 def test_a_line_without_end_is_one_reject(tmp_path: Path, length: int, ending: bytes) -> None:
-    """A long line is skipped in blocks, wherever it ends, and the following lines are read."""
+    """A long line is skipped in blocks, and the following lines are read."""
     text = GOOD.format(t=0).encode() + b"7" * length + ending
     (tmp_path / "rows.csv").write_bytes(text)
     result = run(tmp_path / "rows.csv", tmp_path / "out", History(), RunOptions())

@@ -31,7 +31,7 @@ SECONDS = 6000
 
 @pytest.fixture(scope="module")
 def traffic(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four vehicles a second for a hundred minutes, each of them for as long."""
+    """A hundred minutes with four reports per second; every vehicle stays on the road."""
     path = tmp_path_factory.mktemp("traffic") / "flat.csv"
     with path.open("w") as file:
         for t in range(SECONDS):

@@ -70,7 +70,7 @@ def of(kind: int) -> Callable[[Answer], bool]:
 
 
 def mutate(m: Mutant, case: Scenario) -> None:
-    """Apply all changes to the answers, and note what should be found."""
+    """Apply all changes to the answers, and record the expected differences."""
 
     def note(name: str, *found: tuple[str, str]) -> None:
         m.expected[name] = list(found)
