@@ -1,7 +1,7 @@
-"""Kernels to function pointers: generates the other side of the core's frame and compiles it.
+"""Compiles kernels to function pointers that take the core's frame.
 
 The core fills a frame (`_frame`) and calls an adapter; the adapter makes arrays of the words, calls
-the kernel, and puts back what comes out.
+the kernel, and writes the results back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from xstream.kernels.kernel import Kernel
 
 __all__ = ["CompiledKernel", "compile_kernel"]
 
-#: What the message begins with that xstream gives numba about an emit that does not fit.
+#: The beginning of xstream's message in numba errors about an emit that does not fit.
 EMITTED_WRONG = "out= declares"
 
 
@@ -56,7 +56,7 @@ class MachineCode:
 class CompiledKernel:
     """A kernel whose types are known, with the layout of its frame.
 
-    Its machine code is made when an operator runs it. Inside a region there is no need for it.
+    Its machine code is generated when an operator runs it; a region does not need it.
     """
 
     kernel: Kernel
@@ -80,7 +80,7 @@ class CompiledKernel:
 
     @property
     def address(self) -> int:
-        """Where the machine code is."""
+        """The address of the machine code."""
         return self.machine.address
 
     @property
@@ -98,7 +98,7 @@ def compile_kernel(
 ) -> CompiledKernel:
     """Check and type `kernel` for tuples of `inputs`: `mode` is map, filter or iterate.
 
-    A kernel that does not compile is a KernelError here; its adapter is compiled when it is needed.
+    Raises a KernelError if the kernel does not compile. The adapter is compiled when it is needed.
     With `debug`, the code checks every index and every division.
     """
     _check_compiler(debug)
@@ -150,7 +150,7 @@ def _overwritten(
 
 
 def _check_compiler(debug: bool) -> None:
-    """A KernelError where numba's settings contradict what it is asked for."""
+    """Raise a KernelError if numba's settings contradict the requested options."""
     import numba
 
     if numba.config.DISABLE_JIT:
@@ -161,7 +161,7 @@ def _check_compiler(debug: bool) -> None:
 
 @contextmanager
 def compiling(debug: bool) -> Iterator[None]:
-    """How numba is to compile."""
+    """Set up numba for compiling kernels within this context."""
     from xstream.kernels._inner import quick_typing
 
     with ExitStack() as stack:
@@ -185,7 +185,7 @@ def _jitted(kernel: Kernel, debug: bool) -> Any:
 
 
 def compile_error(kernel: Kernel, inputs: Schema, error: Exception) -> KernelError:
-    """What numba said about a kernel, in one sentence."""
+    """Return numba's error about a kernel as one sentence."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = next((line for line in lines if EMITTED_WRONG in line), None)
     if ours is not None:
@@ -229,7 +229,7 @@ class _Call:
 
     @cached_property
     def expression_of(self) -> str | None:
-        """The parameter that holds samples, where the kernel is an expression over them."""
+        """The parameter with the samples if the kernel is an expression over samples."""
         from numba import types
 
         named = zip(self.kernel.data_parameters(), self.words, strict=True)
@@ -240,7 +240,7 @@ class _Call:
         return arrays[0] if is_expression(self.kernel.function) else None
 
     def loops_over(self, fields: tuple[Field, ...]) -> str | None:
-        """The parameter whose samples the adapter gives to the kernel one by one, if it does."""
+        """The parameter whose samples the adapter passes to the kernel one by one, if any."""
         one = len(fields) == 1 and isinstance(fields[0].type, Segment)
         return self.expression_of if one else None
 
@@ -293,7 +293,7 @@ class _Call:
         return self.jitted.overloads[signature].signature.return_type
 
     def check_out(self, fields: tuple[Field, ...], total: int) -> None:
-        """A KernelError where a kernel that fills arrays or emits does not compile."""
+        """Raise a KernelError if a kernel that fills arrays or emits does not compile."""
         from numba import types
         from numba.core import errors
         from numba.np.numpy_support import from_dtype
@@ -520,7 +520,7 @@ class _Call:
         module.kernel = self.jitted  # type: ignore[attr-defined]
         signature = types.void(types.int64)
         try:
-            with warnings.catch_warnings():  # what cannot be cached need not be
+            with warnings.catch_warnings():  # cannot be cached, which is not an error
                 warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
                 compiled = cfunc(signature, cache=cacheable, error_model="numpy")(module.adapter)
         except errors.NumbaError:

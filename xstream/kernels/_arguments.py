@@ -1,4 +1,4 @@
-"""The arguments of kernels: which values can be given, their types, and how the frame holds them.
+"""The arguments of kernels: accepted values, their types, and their words in the frame.
 
 Numpy's numbers keep their type. Python's numbers are weak, as in numpy 2: see `_weak`. Arrays keep
 their dtype. The type of a number is named as its class is: `float` is Python's, `float64` numpy's.
@@ -23,9 +23,9 @@ __all__ = [
     "write_argument",
 ]
 
-#: What code depends on of an argument: the name of a number's type, or an array's dtype.
+#: The part of an argument that code depends on: a number's type name, or an array's dtype.
 ArgumentType = str | np.dtype[Any]
-#: What numbers of Python are where they are not weak.
+#: The types of Python numbers that are not weak.
 _NUMPY_OF = {float: np.float64, int: np.int64, complex: np.complex128}
 
 
@@ -72,7 +72,7 @@ def numpy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def argument_types(arguments: tuple[Any, ...]) -> tuple[ArgumentType, ...]:
-    """What a kernel is compiled for, of arguments that are normal."""
+    """Return the types of normal arguments, for which a kernel is compiled."""
     return tuple(_type(value) for value in arguments)
 
 
@@ -84,12 +84,12 @@ def _type(value: Any) -> ArgumentType:
 
 
 def argument_words(type_: ArgumentType) -> int:
-    """How many words of the frame an argument takes: arrays an address and a length."""
+    """Return the number of frame words of an argument; an array takes an address and a length."""
     return 2 if isinstance(type_, np.dtype) or type_.startswith("complex") else 1
 
 
 def write_argument(frame: Any, at: int, value: Any) -> None:
-    """Put a normal argument into the words from `at` on; the caller keeps arrays alive."""
+    """Write a normal argument to the words from `at` on; the caller keeps arrays alive."""
     floats = ffi.cast("double *", frame)
     if isinstance(value, np.ndarray):
         frame[at], frame[at + 1] = value.ctypes.data, len(value)

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: one generated file a kernel, named by its fingerprint.
+"""Compiled kernels on disk: one generated file per kernel, named by its fingerprint.
 
 Numba caches the machine code beside the file. The directory is `$XSTREAM_CACHE_DIR`, or
 `xstream/kernels` in the user's cache directory; the least recently used kernels go when there are
@@ -55,7 +55,7 @@ def _trusted(directory: Path) -> Path | None:
         found = directory.stat()
         owned = found.st_uid == os.geteuid()
         if owned and not found.st_mode & WRITABLE_BY_OTHERS and found.st_mode & 0o077:
-            directory.chmod(OWNER_ONLY)  # nobody else could have written to it so far
+            directory.chmod(OWNER_ONLY)  # just created, so no other user can have written to it
             found = directory.stat()
     except OSError:
         return None  # without a usable directory there is no cache, which is not an error
@@ -72,13 +72,13 @@ def _trusted(directory: Path) -> Path | None:
 
 
 def read_facts(fingerprint: str) -> dict[str, Any] | None:
-    """What was noted about this kernel when it was typed; None if it never was."""
+    """Return the recorded facts about a kernel; None if it was never typed."""
     noted = _noted(fingerprint)
     return None if noted is None else {"returns": noted["returns"]}
 
 
 def check_code(fingerprint: str) -> None:
-    """Remove machine code that is not what was noted about it, so that numba makes it again."""
+    """Remove machine code that differs from its recorded hash, so that numba compiles it again."""
     noted = _noted(fingerprint)
     try:
         if noted is None or noted["sums"] != _sums(fingerprint):
@@ -97,16 +97,16 @@ def _noted(fingerprint: str) -> dict[str, Any] | None:
         returns, _ = noted["returns"], noted["sums"]
         if not (isinstance(returns, list) and all(isinstance(item, str) for item in returns)):
             return None
-        os.utime(path)  # used just now: kept longer than the others
+        os.utime(path)  # marks the kernel as recently used
     except (OSError, ValueError, LookupError, TypeError):
         return None
     return noted
 
 
 def write_facts(fingerprint: str, facts: dict[str, Any], *, code: bool) -> None:
-    """Note what a later process needs to know without compiling; then make room.
+    """Record the facts that later processes need without compiling, then prune the cache.
 
-    With `code`, the note also vouches for the machine code on disk, which was just compiled.
+    With `code`, also record the hash of the machine code on disk, which was just compiled.
     """
     directory = trusted_directory()
     if directory is None:
@@ -141,7 +141,7 @@ def load_module(fingerprint: str, source: str) -> tuple[types.ModuleType, bool]:
 
 
 def module_in_memory(fingerprint: str, source: str) -> types.ModuleType:
-    """The generated source as a module that no file stands behind."""
+    """Return the generated source as a module without a file."""
     module = types.ModuleType(f"xstream_kernel_{fingerprint}")
     exec(compile(source, f"<kernel {fingerprint}>", "exec"), module.__dict__)
     return module

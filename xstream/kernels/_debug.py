@@ -1,10 +1,10 @@
-"""What debug mode changes about compiling: every index and every division is checked.
+"""Compilation in debug mode: every index and every division is checked.
 
 `with checks():` has numba compile with bounds checks whose errors name the index. Bounds checks
-are a flag of each jitted function, and the helpers that a kernel calls are functions of their own,
-compiled once for everybody; so in debug mode each of them stands back behind a twin that is
-compiled separately. Division by zero is a matter of numba's `error_model`, which helpers inherit
-from the kernel unless they declare one.
+are a flag of each jitted function, and the helpers that a kernel calls are separate functions,
+which are compiled once for all kernels. Debug mode therefore replaces each helper by a copy that is
+compiled with checks. Division by zero depends on numba's `error_model`, which helpers inherit from
+the kernel unless they declare one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core.registry import CPUDispatcher, cpu_target
 
 from xstream._native import ffi, lib
 
-#: The name by which compiled code, also such from the cache, finds the function of the core.
+#: The symbol by which compiled and cached code finds the function of the core.
 NOTE = "xs_note_index"
 binding.add_symbol(NOTE, int(ffi.cast("intptr_t", ffi.addressof(lib, NOTE))))
 
@@ -32,26 +32,26 @@ _finalize = CPUTargetOptions.finalize
 
 
 class OutOfBoundsError(IndexError):
-    """An index outside an array; the core has noted which one."""
+    """An index outside an array; the core has recorded its value."""
 
     def described(self) -> IndexError:
-        """The same error with the numbers of the thread's last index that was out of bounds."""
+        """Return the error with the numbers of the thread's last out-of-bounds index."""
         index, axis, size = lib.xs_noted_index()[0:3]
         return IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
 
 
 @contextmanager
 def checks() -> Iterator[None]:
-    """Whatever numba compiles in here checks its indices.
+    """Have numba compile index checks within this context.
 
-    Numba compiles in one thread at a time, and the others wait meanwhile.
+    Numba compiles in one thread at a time; other threads wait.
     """
     changed = {
         (CPUTargetOptions, "finalize"): _finalize_checked,
         (cgutils, "do_boundscheck"): _check_index,
         (types.Dispatcher, "dispatcher"): property(_twin_of),
     }
-    # Parts of numba's own that are compiled on demand; their key does not know of checks.
+    # Numba's own helpers are compiled on demand, and their cache key ignores bounds checks.
     internal = cpu_target.target_context.cached_internal_func
     with global_compiler_lock:
         before = {(owner, name): getattr(owner, name) for owner, name in changed}
@@ -69,13 +69,13 @@ def checks() -> Iterator[None]:
 
 
 def own_twin(dispatcher: Any) -> Any:
-    """A jitted function that only debug mode uses: it needs no twin."""
+    """Register a jitted function that only debug mode uses, so that it needs no separate copy."""
     _twins[dispatcher] = dispatcher
     return dispatcher
 
 
 def _twin_of(type_: Any) -> Any:
-    """What stands for the jitted function behind a type while checks are on."""
+    """Return the copy of a type's jitted function that is compiled with checks."""
     dispatcher = type_._get_object()
     if type(dispatcher) is not CPUDispatcher:
         return dispatcher
@@ -95,10 +95,10 @@ def _finalize_checked(self: Any, flags: Any, options: Any) -> None:
 
 
 def _check_index(context: Any, builder: Any, index: Any, size: Any, axis: Any = None) -> None:
-    """Numba's own check says that an index is out of bounds; this one notes which."""
+    """Check an index like numba does, and record the index that is out of bounds."""
     outside = builder.icmp_unsigned(">=", index, size)
     with cgutils.if_unlikely(builder, outside):
-        # A negative index has been counted from the end already.
+        # The size was already added to a negative index.
         negative = builder.icmp_signed("<", index, index.type(0))
         written = builder.select(negative, builder.sub(index, size), index)
         kind = ir.FunctionType(ir.VoidType(), [_WORD] * 3)

@@ -28,13 +28,13 @@ from xstream.kernels.kernel import Kernel
 
 __all__ = ["EachFunction", "Loop", "expression_by_sample", "looped"]
 
-#: Names in generated source that no parameter of a user has.
+#: Names in generated source that cannot clash with a user's parameters.
 _I, _F, _N, _R = "_xs_i", "_xs_function", "_xs_n", "_xs_result"
 
 
 @dataclass(frozen=True, slots=True)
 class EachFunction:
-    """A function of one sample, made ready for samples of certain types."""
+    """A function of one sample, prepared for samples of certain types."""
 
     kernel: Kernel
     dispatcher: Any  # of numba
@@ -51,7 +51,7 @@ class EachFunction:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What runs in place of the kernel: another kernel, used as `mode`."""
+    """The kernel that runs instead of an `each` kernel, and its mode."""
 
     kernel: Kernel
     mode: str
@@ -130,7 +130,7 @@ def _each_function(
 
 
 def _declared(kernel: Kernel, returned: int) -> tuple[np.dtype[Any], ...]:
-    """What `out=` says; a sample has a type and nothing else."""
+    """Return the types that `out=` declares; a sample has only a type."""
     declared = [out for _, out in kernel.out_fields or ()]
     if len(declared) != returned:
         raise KernelError(
@@ -328,7 +328,7 @@ def _scalar_kernel(each: EachFunction, how: str) -> Kernel:
 
 
 def _overwritten(each: EachFunction, inputs: Schema) -> str | None:
-    """The parameter whose samples the results may take the place of: they are of its type."""
+    """The parameter whose samples the results may overwrite, because they have its type."""
     for number, name in enumerate(each.kernel.data_parameters()):
         type_ = inputs.types[each.sources[number]] if each.sampled[number] else None
         if isinstance(type_, Segment) and not each.several and type_.dtype == each.returns[0]:
@@ -363,7 +363,7 @@ def _map_kernel(each: EachFunction, inputs: Schema) -> Kernel:
 
 
 def _filter_kernel(each: EachFunction, inputs: Schema) -> Kernel:
-    """The loop that emits every stretch of samples for which the function is true."""
+    """The loop that emits every run of samples for which the function is true."""
     segment = inputs.only_segment
     if segment is None:
         raise KernelError(

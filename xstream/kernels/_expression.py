@@ -1,9 +1,9 @@
 """Recognises kernels that are one expression over samples, such as `return window * gain`.
 
-What such a kernel does to a window it does to every sample of it. The adapter can therefore run it
-as a loop that writes each result where it belongs: into the output's block, or over the input where
-nobody else has that. Numba compiles the same loop over single samples for an array expression, so
-the results are the same bits.
+Such a kernel treats every sample of a window alike. The adapter can therefore run it as a loop that
+writes each result to its destination: into the output's block, or over an input that is not shared.
+Numba compiles the same loop over single samples for an array expression, so the results are the
+same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def is_expression(function: FunctionType) -> bool:
-    """Whether a function returns an expression of its parameters that goes sample by sample.
+    """Whether a function returns an expression of its parameters that applies sample by sample.
 
     It consists of parameters, numbers, operators and ufuncs of numpy. A function whose source
     cannot be found, as at a prompt, is taken for something else.
@@ -87,7 +87,7 @@ def _goes_by_sample(node: ast.expr, parameters: set[str], function: FunctionType
 
 
 def _called(node: ast.expr, function: FunctionType) -> Any:
-    """What a call names: a global, or something of numpy."""
+    """Return the called object: a global, or an attribute of numpy."""
     if isinstance(node, ast.Name):
         return function.__globals__.get(node.id)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

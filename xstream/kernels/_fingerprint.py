@@ -3,7 +3,7 @@
 Numba's own cache looks at the file of the function and misses a helper in another file or a
 changed global. This one follows the code: byte code, constants, the globals and attributes that
 it names, closures, defaults, the options of jitted helpers, and so on through every function that
-is reached. What it cannot follow are implementations that somebody registered with numba
+is reached. What it cannot follow are implementations that were registered with numba
 (`@overload`) outside of xstream: those must not change under a name.
 """
 
@@ -27,8 +27,8 @@ from xstream._native import lib
 _OPAQUE_ROOTS = {
     "numpy", "numba", "math", "cmath", "scipy", "llvmlite", "builtins", "operator", "rocket_fft"
 }  # fmt: skip
-#: What kernels use of xstream loads names when they are asked for, and has implementations that
-#: only numba sees: the contents of these files stand for it.
+#: The parts of xstream that kernels use load names lazily and have implementations that only
+#: numba sees, so the contents of these files are hashed instead.
 _OPAQUE_MODULES = {"xstream", "xstream.kernels._numba", "xstream.kernels._rolling"}
 _OURS = (
     "_numba.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py", "_each.py", "_rolling.py",
@@ -48,7 +48,7 @@ def fingerprint(function: types.FunctionType, *context: object) -> str:
 
 @cache
 def _versions() -> str:
-    """The compiler and the settings that code comes out of."""
+    """The versions and settings of the compiler."""
     import llvmlite
     import numba
 
@@ -65,7 +65,7 @@ def _versions() -> str:
 
 
 class _Walk:
-    """Goes through what a function reaches, everything once."""
+    """Visits everything that a function reaches once."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -101,7 +101,7 @@ class _Walk:
             self.value(contents, names)
 
     def code(self, code: types.CodeType) -> None:
-        """What it does; not where it stands."""
+        """Add the behaviour of the code, without its location."""
         self.add(code.co_code)
         self.add(code.co_exceptiontable)
         self.add(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
@@ -146,7 +146,7 @@ class _Walk:
             self.add(re.sub(r"0x[0-9a-fA-F]+", "", repr(value)))
 
     def module(self, module: types.ModuleType, names: set[str]) -> None:
-        """A module, and of what it holds only that which the code may mean."""
+        """Add a module, with only those of its members that the code may use."""
         self.add(module.__name__)
         key = (id(module), frozenset(names))
         if _opaque(module.__name__) or key in self.modules:

@@ -1,4 +1,4 @@
-"""The frame of a kernel: which words hold what, and what comes out of them.
+"""The frame of a kernel: the layout of its words and the expressions that read them.
 
 The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an adapter:
 
@@ -7,7 +7,7 @@ The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an a
                   tuple are there, and the kernel gets those that its parameters name
     arguments     an array takes two (address, length), a complex number too, other numbers one
     states        address and length each; of a rolling segment the address alone
-    outputs       one a field; those of segments are unused, the core keeps them
+    outputs       one per field; those of segments are unused, the core keeps them
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _START_RULES = {"input": 0, "scaled": 1, "running": 2, "given": 3}
 
 @dataclass(frozen=True, slots=True)
 class OutputRule:
-    """An output field as the core needs it: bytes a sample (0: a scalar) and where it starts."""
+    """An output field for the core: bytes per sample (0: a scalar) and where it starts."""
 
     itemsize: int
     start_rule: int = 0
@@ -43,7 +43,7 @@ class OutputRule:
 
 @dataclass(slots=True)
 class Word:
-    """Where a value lies in the frame, and the expression that reads it there."""
+    """The position of a value in the frame, and the expression that reads it."""
 
     expression: str
     numba_type: Any
@@ -51,7 +51,7 @@ class Word:
 
 
 class Layout:
-    """Hands out the words of a frame and writes the expressions that read them."""
+    """Allocates the words of a frame and generates the expressions that read them."""
 
     def __init__(self) -> None:
         self.next = int(lib.XS_FRAME_INPUTS)
@@ -65,7 +65,7 @@ class Layout:
         return self.constants.setdefault(text, f"D{len(self.constants)}")
 
     def take(self, words: int) -> int:
-        """The first of so many words that nothing else uses."""
+        """Allocate words and return the first one."""
         at = self.next
         self.next += words
         return at
@@ -145,7 +145,7 @@ def _numpy_number(at: int, kind: str) -> Word:
 
 
 def bound(kernel: Kernel, inputs: Schema, arguments: int) -> list[int]:
-    """What each data parameter takes: the number of a field, or of an argument behind the fields.
+    """For each data parameter, the number of its field, or of its argument after the fields.
 
     Parameters take the fields of their names, and arguments fill up the rest. Where the names do
     not work out so, and for the only field of a stream, fields are taken in order.
@@ -190,7 +190,7 @@ def segment_facts(inputs: Schema) -> list[str]:
 def output_fields(
     kernel: Kernel, mode: str, inputs: Schema, returns: list[str]
 ) -> tuple[tuple[Field, ...], tuple[OutputRule, ...]]:
-    """The output fields and what the core must know of each."""
+    """Return the output fields and the core's rule for each."""
     if mode == "filter":
         return (), ()
     declared = kernel.out_fields

@@ -69,9 +69,9 @@ def inferred(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 
 
 class DeclaredOut(types.Type):
-    """An `out` that only checks what is emitted; the code behind the real one takes longer.
+    """An `out` that only checks what is emitted, which compiles faster than the real one.
 
-    It is stricter than the real one: values about which it cannot decide are refused, and the
+    It is stricter than the real one: values that it cannot decide about are refused, and the
     kernel has to be typed again with the real `out`.
     """
 

@@ -2,8 +2,8 @@
 
 Numba optimises every function on its own and generates machine code for it. A kernel is linked into
 its adapter or its region, where LLVM optimises it once more, together with what surrounds it, and
-generates the code that runs. So the first time is left out for kernels: it would take as long as
-all the rest of a compilation.
+generates the code that runs. For kernels the first optimisation is therefore skipped: it would
+take as long as the rest of the compilation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Left to the library that it is linked into."""
 
     def _finalize_final_module(self) -> None:
-        """Without giving it to the engine, which would generate its machine code."""
+        """Skip LLVM's execution engine, which would generate machine code."""
         self._finalize_dynamic_globals()
         self._finalized = True
 
@@ -84,10 +84,10 @@ def inner_jit(function: Callable[..., Any], error_model: str = "numpy") -> Any:
 
 @contextmanager
 def quick_typing() -> Iterator[None]:
-    """In here numba looks for new declarations once a function, not at each use of an intrinsic.
+    """Have numba look for new declarations once per function, not at each use of an intrinsic.
 
     It does the latter in case another target than the processor was used in between. A region uses
-    hundreds of intrinsics. Numba compiles in one thread at a time, and the others wait meanwhile.
+    hundreds of intrinsics. Numba compiles in one thread at a time; other threads wait.
     """
     with global_compiler_lock:
         before = _TemplateTargetHelperMixin._get_target_registry
@@ -99,7 +99,7 @@ def quick_typing() -> Iterator[None]:
 
 
 def set_environments(compiled: Any) -> None:
-    """Give a compiled callback, just made, the objects that functions linked into it refer to."""
+    """Give a new compiled callback the objects that the functions linked into it refer to."""
     library = compiled._library
     for variable in library._final_module.global_variables:
         if variable.name.startswith(_ENVIRONMENT):

@@ -1,8 +1,8 @@
-"""What the code of a region needs of numba: words of its frame, calls of kernels, and `emit` as a
-direct call of what comes next.
+"""Numba intrinsics for regions: words of the frame, calls of kernels, and `emit` as a direct
+call of the next stage.
 
-Every function here has its counterpart in `_numba`, where a kernel stands alone and its results go
-through the core.
+Every function here has a counterpart in `_numba`, for kernels that run alone and whose results
+go through the core.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _copied(values: Any, like: Any) -> Any:
 
 @intrinsic
 def window(typing_context, values, dtype):
-    """Samples for the next kernel: the array that is given, or a copy where it is another type."""
+    """Samples for the next kernel: the given array, or a copy if the type differs."""
     kind = types.Array(dtype.dtype, 1, "C", readonly=True)
     same = isinstance(values, types.Array) and values.layout == "C" and values.dtype == dtype.dtype
 
@@ -176,7 +176,7 @@ def _calling(index: int, names: tuple[str, ...]) -> Any:
 
 #: The address of a new output segment, or 0: (region, field, width, start).
 allocate = _calling(ALLOCATE, ("region", "field", "width", "start"))
-#: Emit the outputs as they stand; 0 if that went well: (region).
+#: Emit the current outputs; 0 on success: (region).
 send = _calling(SEND, ("region",))
 #: Fail because of a segment outside the indices of a signal: (region, stage, start, width).
 refuse = _calling(OUTSIDE, ("region", "stage", "start", "width"))
@@ -186,7 +186,7 @@ refuse = _calling(OUTSIDE, ("region", "stage", "start", "width"))
 def keep(typing_context, region, stage, field, array, start):
     """Have the core copy an array that a stage failed on.
 
-    The array is an argument, and not its address: numba frees an array behind its last use.
+    The array is an argument, and not its address: numba frees an array after its last use.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -263,9 +263,9 @@ def _attempt(note: bool, result: bool) -> Any:
 
 #: Call a kernel; what it raises goes into its frame as a Python exception.
 noted = _attempt(note=True, result=True)
-#: The same of a kernel whose result nobody looks at.
+#: The same for a kernel whose result is not used.
 done = _attempt(note=True, result=False)
-#: Without a note, in loops over samples: who it was comes out when the tuple runs again.
+#: Without a record, for loops over samples: running the tuple again finds the kernel.
 tried = _attempt(note=False, result=True)
 
 
@@ -277,7 +277,7 @@ class LinkType(types.Type):
 
     def __init__(self, name: str, stage: int, fields: tuple[tuple[str, str], ...]) -> None:
         self.stage, self.fields = stage, fields
-        #: The function that takes what is emitted; it is known once it is compiled.
+        #: The function that receives emitted values; known once it is compiled.
         self.after: Any = None
         super().__init__(name=f"Link({name}, {stage})")
 

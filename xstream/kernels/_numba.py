@@ -1,4 +1,4 @@
-"""What kernels need of numba beyond numba: memory by address, calls back into the core.
+"""Numba extensions for kernels: memory by address, calls back into the core.
 
 Addresses are read from the frame at run time and never compiled in, so compiled code can be
 cached on disk.
@@ -58,7 +58,7 @@ def as_readonly(typing_context, array):
 
 
 def _caller(arguments: int) -> Any:
-    """An intrinsic that calls the function at an address with so many 64-bit words."""
+    """An intrinsic that calls the function at an address with 64-bit words as arguments."""
 
     def codegen(context, builder, signature, values):
         function_type = ir.FunctionType(_WORD, [_WORD] * arguments)
@@ -81,7 +81,7 @@ def _caller(arguments: int) -> Any:
     return intrinsic(call)
 
 
-@intrinsic(prefer_literal=True)  # or weak numbers in the tuple would not be so
+@intrinsic(prefer_literal=True)  # otherwise weak numbers in the tuple would become plain
 def guarded_call(typing_context, frame, function, arguments):
     """Call a compiled function; what it raises goes into the frame as a Python exception.
 
@@ -111,7 +111,7 @@ def guarded_call(typing_context, frame, function, arguments):
 
 
 def _fetch_exception(context, builder, status):
-    """The exception behind a status, as the address of an object with a count of its own."""
+    """Return the exception of a status as the address of an object, a new reference."""
     api = context.get_python_api(builder)
     gil = api.gil_ensure()
     context.call_conv.raise_error(builder, api, status)
@@ -128,11 +128,11 @@ def _fetch_exception(context, builder, status):
 
 @intrinsic(prefer_literal=True)
 def keep_array(typing_context, frame, field, start, dtype, values, item):
-    """Have the core make a segment of an array without copying it, where it can be done.
+    """Have the core make a segment of an array without a copy, if possible.
 
     `values` is an array, or with `item` at least 0 the tuple that holds it. An array that is
-    returned (`start` is None) may become the segment's memory; one that is emitted is still the
-    kernel's, so only parts of an input are shared. Gives the address to copy the samples to, or 0.
+    returned (`start` is None) may become the segment's memory; an emitted one still belongs to the
+    kernel, so only parts of an input are shared. Returns the address to copy to, or 0.
     """
     index = item.literal_value
     array = values if index < 0 else values.types[index]
@@ -164,7 +164,7 @@ call_allocate = _caller(4)
 
 
 def fill(target: Any, values: Any) -> None:
-    """Copy: the compiler makes one memcpy of the loop, and is done sooner than with a slice."""
+    """Copy items; the loop becomes one memcpy and compiles faster than a slice assignment."""
     target[:] = values
 
 
@@ -196,7 +196,7 @@ def _fill(target, values):
 def array_at(address: int, length: int, dtype: Any) -> Any:
     """`length` items at an address, for kernels whose arguments are tables of arrays.
 
-    Nothing checks that the memory is there: whoever passed the address keeps it.
+    The address is not checked: the caller must keep the memory alive.
     """
     import ctypes
 
@@ -251,7 +251,7 @@ def _grow(array, length):
 
 
 def prefetch(array: Any, index: int) -> None:
-    """Have an item of an array brought near, because it will be needed soon.
+    """Prefetch an item of an array that will be needed soon.
 
     Only a hint: it changes nothing, and an index outside the array does no harm.
     """
@@ -259,7 +259,7 @@ def prefetch(array: Any, index: int) -> None:
 
 @intrinsic
 def bring_near(typing_context, array, index):
-    """The processor's instruction for it, to all caches, for data that will be written as well."""
+    """The prefetch instruction, into all cache levels, for data that will also be written."""
 
     def codegen(context, builder, signature, arguments):
         kind = signature.args[0]
@@ -311,7 +311,7 @@ class _EmitterModel(models.PrimitiveModel):
 
 @intrinsic
 def frame_of(typing_context, emitter):
-    """The frame behind an emitter."""
+    """The frame of an emitter."""
 
     def codegen(context, builder, signature, arguments):
         return arguments[0]
@@ -336,7 +336,7 @@ def emitter_maker(
 
 
 def _emit_source(emitter: EmitterType, given_start: bool) -> str:
-    """The body of an emit: each value into its output word or segment, then off it goes."""
+    """Generate the body of emit: store each value in its output word or segment, then send."""
     first = "start, " if given_start else ""
     start = "start" if given_start else "0"
     words = emitter.words
@@ -419,7 +419,7 @@ def _ended(out):
 
 
 class PlainEmitter:
-    """What `out` is when a kernel runs uncompiled: it remembers what was emitted.
+    """The `out` of an uncompiled kernel, which records the emitted tuples.
 
     >>> out = PlainEmitter()
     >>> out.emit(1, 2.5)

@@ -1,16 +1,16 @@
 """Regions: a chain of kernels as one function, with direct calls between them.
 
 The function is generated as source. Stages that give at most one tuple for each tuple stand one
-after another in it; behind a kernel that emits, what follows is a function of its own, `after_N`,
-and `emit` is a call of it. Arrays between two stages lie in memory of numba's; only what leaves the
-region becomes a segment. Every member keeps the frame that it would have alone, so its arguments
-and its state are where they always are. The region's own frame (xstream/kernels/kernel.h):
+after another in it; the stages after a kernel that emits are a separate function, `after_N`, and
+`emit` calls it. Arrays between two stages are allocated by numba; only outputs of the region become
+segments. Every member keeps the frame that it would have alone, so its arguments and its state have
+the same addresses. The region's own frame (xstream/kernels/kernel.h):
 
     words 0..6    as in a kernel's frame
     then          status, stage, ended, outside, keep, rows, count
     inputs        as in a kernel's frame
     members       the address of each member's frame, then tuples and then samples of each
-    outputs       one a field; those of segments are unused
+    outputs       one per field; those of segments are unused
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CompiledRegion:
     words: int
     members_at: int
     outputs_at: int
-    #: Bytes a sample of each output field, and the input field that it is, or -1.
+    #: Bytes per sample of each output field, and the input field that it passes on, or -1.
     outputs: tuple[tuple[int, int], ...]
     used: int  # input fields that are read, by bit
     from_cache: bool
@@ -51,8 +51,8 @@ class CompiledRegion:
 def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
     """Compile a chain of stages for tuples of the first one's inputs.
 
-    None where numba cannot compile them together: two kernels that hand their `out` to one jitted
-    helper look to it like a recursion.
+    None if numba cannot compile them together: two kernels that pass their `out` to one jitted
+    helper look like a recursion.
     """
     from xstream.kernels import _links  # noqa: F401  numba must know them
 
@@ -73,7 +73,7 @@ def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
 
 
 def _key(stages: tuple[Stage, ...], source: str) -> str:
-    """A fingerprint of the members, and of how they are put together."""
+    """A fingerprint of the members and of their connections."""
     digest = hashlib.sha256(source.encode())
     for stage in stages:
         if stage.code is not None:
@@ -93,7 +93,7 @@ def _compile(key: str, written: RegionSource) -> tuple[int, bool, Any] | None:
     try:
         try:
             _connect(module, key, written)
-            with warnings.catch_warnings():  # what cannot be cached need not be
+            with warnings.catch_warnings():  # cannot be cached, which is not an error
                 warnings.filterwarnings("ignore", "Cannot cache", errors.NumbaWarning)
                 compiled = cfunc(signature, cache=cacheable, error_model="numpy")(module.region)
         except (errors.NumbaError, NotImplementedError):

@@ -48,11 +48,11 @@ class Value:
     type: FieldType
     name: str  # an array, or a number
     start: str = "0"  # of a segment
-    origin: int = -1  # the field of the region's input that it is
+    origin: int = -1  # the field of the region's input that it passes on
 
 
 class RegionSource:
-    """Writes the functions of a region and notes what the core must know of its frame."""
+    """Generates the functions of a region and collects the layout of its frame for the core."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.stages = stages
@@ -99,7 +99,7 @@ class RegionSource:
 
     @contextmanager
     def function(self, name: str, parameters: str) -> Iterator[None]:
-        """Write another function; the one before goes on behind it."""
+        """Write another function; the current one is continued afterwards."""
         outer, depth = self._lines, self._depth
         self._lines, self._depth = [], 1
         yield
@@ -184,7 +184,7 @@ class RegionSource:
     # -- stages ----------------------------------------------------------------------------------
 
     def _stage(self, i: int, values: list[Value]) -> None:
-        """What happens to a tuple from stage `i` on; the stages before have counted theirs."""
+        """Process a tuple from stage `i` on; earlier stages are already counted."""
         if i == len(self.stages):
             self._leave(values)
             return
@@ -211,7 +211,7 @@ class RegionSource:
         self.put(f"count(R, {self.samples_at + i}, {width})")
 
     def _kernel(self, i: int, values: list[Value], ended: bool = False) -> None:
-        """A call of a kernel, and what becomes of its result."""
+        """Call a kernel and handle its result."""
         stage, code = self.stages[i], self._code(i)
         first = _first_segment(values)
         start = first.start if first is not None else "0"
@@ -289,7 +289,7 @@ class RegionSource:
         return given
 
     def _fail(self, i: int, values: list[Value], status: str) -> None:
-        """Leave the stage's tuple for the message, unless one behind it failed first, and end."""
+        """Keep the stage's tuple for the message, unless a later stage failed first, and return."""
         with self.block(f"if word(R, {STATUS}) == 0:"):
             code = int(getattr(lib, f"XS_REGION_{status}"))
             self.put(f"put(R, {STATUS}, {code})", f"put(R, {STAGE}, {i})")
@@ -395,7 +395,7 @@ class RegionSource:
         self._stage(i + 1, passed)
 
     def _results(self, i: int, values: list[Value], start: str, result: str, given: str) -> None:
-        """Make the next tuple of what a kernel returned or emitted, and pass it on."""
+        """Make the next tuple from the values that a kernel returned or emitted, and pass it on."""
         code = self._code(i)
         assert code.outputs is not None
         several = len(code.outputs) > 1 or code.mode == "iterate"
@@ -422,7 +422,7 @@ class RegionSource:
             self._stage(i + 1, made)
 
     def _link(self, i: int) -> None:
-        """What follows behind a kernel that emits; a function of its own, written once."""
+        """The stages after a kernel that emits, as a separate function that is written once."""
         if i in self.links:
             return
         code = self._code(i)
@@ -438,7 +438,7 @@ class RegionSource:
             self._results(i, [], "start", "values", "given")
 
     def _leave(self, values: list[Value]) -> None:
-        """What is not made by the last stage leaves the region: filters, passes and selections."""
+        """Emit a tuple of the region if the last stage is a filter, a pass or a selection."""
         whole = [value.origin for value in values] == list(range(len(self.stages[0].inputs)))
         if whole:
             self._send_outputs(values)
@@ -457,7 +457,7 @@ class RegionSource:
         self._send(values)
 
     def _send(self, values: list[Value]) -> None:
-        """Numbers into the frame's words; then off it goes."""
+        """Write numbers to the frame's words, then send the tuple."""
         for field, value in enumerate(values):
             if not isinstance(value.type, Segment):
                 real = value.type.slot == "float64"
@@ -525,7 +525,7 @@ class RegionSource:
         return each
 
     def _hoisted(self, m: int, values: list[Value] | None) -> dict[int, str]:
-        """What parameters get that is the same for all samples; by number."""
+        """Arguments of parameters that are the same for all samples, by number."""
         each, stage = self._each(m), self.stages[m]
         self._frame(m)
         arguments, _ = self._words(m)

@@ -54,7 +54,7 @@ class _RollingModel(models.PrimitiveModel):
 
 
 def rolling_maker(described: str) -> Callable[[int], Any]:
-    """A function that makes a rolling segment of such samples from its address."""
+    """A function that makes a rolling segment with this sample type from its address."""
     rolling = RollingType(described)
 
     @intrinsic
@@ -69,7 +69,7 @@ def rolling_maker(described: str) -> Callable[[int], Any]:
 
 @intrinsic
 def address_of(typing_context, rolling):
-    """The address behind a rolling segment."""
+    """The address of a rolling segment."""
 
     def codegen(context, builder, signature, arguments):
         return arguments[0]

@@ -1,8 +1,8 @@
-"""Weak numbers: Python's own as arguments of kernels, typed as numpy 2 types them.
+"""Weak numbers: Python numbers as arguments of kernels, with the typing rules of numpy 2.
 
-A Python `float`, `int` or `complex` takes the type of what it meets (NEP 50): float32 times 1.01 is
-float32. Next to a float64, and everywhere else, it is the float64, int64 or complex128 that it is
-stored as, with all its digits. Numba has no such numbers, so each of the three has a type here.
+A Python `float`, `int` or `complex` takes the dtype of the other operand (NEP 50): float32 times
+1.01 is float32. With a float64, and everywhere else, it is the float64, int64 or complex128 that it
+is stored as, with full precision. Numba has no weak numbers, so each of the three has a type here.
 Numba resolves every call with plain types instead of them (`_resolve`), which it then casts to;
 only the user's own jitted helpers are compiled for weak numbers too.
 """
@@ -25,7 +25,7 @@ __all__ = ["WEAK", "Weak", "as_weak"]
 
 
 class Weak:
-    """What the three types have in common; `plain` is the type of what they hold."""
+    """Base class of the three types; `plain` is the type of the stored value."""
 
     plain: Any
     example: Any  # a Python number of this kind, to ask numpy with
@@ -37,7 +37,7 @@ class Weak:
         return context.can_convert(self.plain, other)
 
     def unify(self, context: Any, other: Any) -> Any:
-        """The type of a variable that holds one or the other: it is not weak."""
+        """The type of a variable that holds either type; it is not weak."""
         return context.unify_pairs(self.plain, types.unliteral(other))
 
 
@@ -99,7 +99,7 @@ _WEAK_OF = {weak.plain: weak for weak in WEAK.values()}
 
 @intrinsic
 def as_weak(typing_context, number):
-    """The same number, which from here on takes the type of what it meets."""
+    """Return the number as a weak one, which takes the dtype of the other operand."""
 
     def codegen(context, builder, signature, arguments):
         return arguments[0]
@@ -123,18 +123,18 @@ _IN_PLACE = {
 _BITWISE = {
     operator.and_, operator.or_, operator.xor, operator.iand, operator.ior, operator.ixor,
 }  # fmt: skip
-#: Functions whose operands meet; so do those of every ufunc.
+#: Functions that promote their operands to a common dtype, as every ufunc does.
 _MEETING = _ARITHMETIC | _COMPARISONS | _IN_PLACE | _BITWISE | {np.where, np.clip, min, max, pow}
 
 _plain_resolve = BaseContext.resolve_function_type
 
 
 def _resolve(context: Any, function: Any, arguments: Any, named: Any) -> Any:
-    """What numba finds for a call in which weak numbers have got plain types."""
+    """Resolve a call with plain types in place of weak ones."""
     named = dict(named)  # numba also gives an empty tuple
     if not any(isinstance(argument, Weak) for argument in (*arguments, *named.values())):
         return _plain_resolve(context, function, arguments, named)
-    if isinstance(function, types.Dispatcher):  # weak numbers are so inside helpers as well
+    if isinstance(function, types.Dispatcher):  # numbers stay weak inside helpers
         return _plain_resolve(context, function, arguments, named)
     called = getattr(function, "typing_key", function)
     meeting = isinstance(called, np.ufunc) or (callable(called) and called in _MEETING)
@@ -155,9 +155,9 @@ def _is_written(type_: Any) -> bool:
 
 
 def _met(arguments: Sequence[Any]) -> tuple[Any, bool] | None:
-    """The dtype that the numbers of a call have but for the weak ones, and whether one is an array.
+    """The common dtype of the numbers in a call without the weak ones, and whether one is an array.
 
-    None where there is none, or where anything else than numbers is among them.
+    None if there is none, or if not all arguments are numbers.
     """
     strong = [argument for argument in arguments if not isinstance(argument, Weak)]
     dtypes, array = [], False
@@ -171,7 +171,7 @@ def _met(arguments: Sequence[Any]) -> tuple[Any, bool] | None:
 
 
 def _plain(argument: Any, met: tuple[Any, bool] | None) -> Any:
-    """The type that stands for an argument's, next to what it meets."""
+    """The plain type of an argument, given the dtype of the other operands."""
     if not isinstance(argument, Weak):
         return argument
     if met is None:

@@ -49,26 +49,26 @@ class Apply(Operator):
 
 
 class KernelApply(Operator):
-    """A compiled kernel: one of the user's, or one that an operator of the library brings along."""
+    """A compiled kernel: the user's, or that of an operator of the library."""
 
     #: map, filter or iterate.
     how: str
-    #: Whether Python's numbers among the arguments take the type of what they meet.
+    #: Whether Python numbers among the arguments are weak (see `_weak`).
     weak_numbers = False
 
     def kernel_for(self, inputs: Schema) -> Kernel:
-        """The kernel for such tuples; it may depend on their dtype."""
+        """The kernel for tuples of this schema; it may depend on their dtype."""
         raise NotImplementedError
 
     def kernel_arguments(self, inputs: Schema) -> tuple[Any, ...]:
-        """What the kernel gets behind the fields: the operator's parameters, unless it says."""
+        """The kernel's arguments after the fields; by default the operator's parameters."""
         return tuple(getattr(self, parameter.name) for parameter in fields(self))
 
     def check(self, inputs: Schema) -> None:
-        """A SchemaError for tuples that the kernel is not meant for."""
+        """Raise a SchemaError for tuples that the kernel does not accept."""
 
     def compiled(self, inputs: Schema, debug: bool | None = None) -> CompiledKernel:
-        """The kernel typed for such tuples: once, and once more for debug mode."""
+        """The kernel typed for tuples of this schema: once, and once more for debug mode."""
         kernel = self.kernel_for(inputs)
         types = argument_types(self._arguments(kernel, inputs))
         checked_code = debug_asked() if debug is None else debug
@@ -153,7 +153,7 @@ class KernelApply(Operator):
         return found
 
     def write_state(self, op: Any, inputs: Schema, state: Mapping[str, NDArray[Any]]) -> None:
-        """Put something else in place of what the kernel keeps between calls."""
+        """Replace the state that the kernel keeps between calls."""
         named = dict(_named_states(self.compiled(inputs).kernel))
         declared = kept_arrays(named)
         if set(state) != set(declared):
@@ -194,7 +194,7 @@ def _bytes_of(array: NDArray[Any]) -> Any:
 
 
 def _start_of(name: str) -> str:
-    """Under which name the index of a rolling segment's first sample is read and written."""
+    """The name under which the index of a rolling segment's first sample is read and written."""
     return f"{name}.start"
 
 
@@ -223,7 +223,7 @@ def _named_states(kernel: Kernel) -> Iterator[tuple[str, NDArray[Any] | Rolling]
 
 
 def raised_by(op: Any) -> BaseException | None:
-    """What a kernel raised, if it did: the adapter left it in the frame, with a count."""
+    """Take the exception that a kernel raised out of its frame, with its reference; or None."""
     frame = lib.xs_kernel_frame(op)
     address = frame[lib.XS_FRAME_RAISED]
     if not address:

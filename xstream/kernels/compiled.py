@@ -54,7 +54,7 @@ def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> A
 
 
 class _FingerprintedCache:
-    """What numba asks for the machine code of one function (numba.core.caching._Cache)."""
+    """Numba's cache interface for one function (numba.core.caching._Cache)."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         self._function, self._options = function, options
@@ -71,10 +71,10 @@ class _FingerprintedCache:
         self._enabled = False
 
     def flush(self) -> None:
-        """Nothing is remembered between calls."""
+        """Do nothing: there is no index in memory."""
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The code for a signature, or None where there is none that is whole."""
+        """Return the code for a signature; None if it is missing or damaged."""
         from numba.core.compiler import CompileResult
 
         target_context.refresh()
@@ -84,8 +84,8 @@ class _FingerprintedCache:
         try:
             data = path.read_bytes()
             if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
-                return None  # damaged: it is compiled again and written anew
-            os.utime(path)  # used now, so it is kept longer than others
+                return None  # damaged: compile and write it again
+            os.utime(path)  # marks the code as recently used
         except OSError:
             return None
         return CompileResult._rebuild(target_context, *pickle.loads(data[_DIGEST_BYTES:]))

@@ -69,7 +69,7 @@ class Kernel:
 
     @property
     def out_fields(self) -> tuple[tuple[str, Any], ...] | None:
-        """The declared outputs, by name; None where numba is to say what comes out."""
+        """The declared outputs, by name; None if numba infers them."""
         if self.out is None:
             return None
         if isinstance(self.out, Mapping):
@@ -180,7 +180,7 @@ def kernel_of(
     each: bool = False,
 ) -> Kernel:  # fmt: skip
     """A kernel from any plain function."""
-    inner = getattr(function, "py_func", function)  # an njit function is as good
+    inner = getattr(function, "py_func", function)  # an njit function is accepted too
     if not isinstance(inner, FunctionType):
         raise KernelError(f"a kernel is a Python function, not {function!r}")
     return Kernel(inner, state, out, at_end, each)

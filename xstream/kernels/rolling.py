@@ -63,7 +63,7 @@ class Rolling:
         return np.dtype(self.dtype)
 
     def plain(self) -> PlainRolling:
-        """What the state is when the kernel runs uncompiled."""
+        """The state of an uncompiled kernel."""
         return PlainRolling(self.sample)
 
 
@@ -84,7 +84,7 @@ class PlainRolling:
 
     @property
     def stop(self) -> int:
-        """The index behind the last sample."""
+        """The index after the last sample."""
         return self.start + len(self.samples)
 
     def room(self, n: int) -> NDArray[Any]:

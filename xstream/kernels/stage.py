@@ -1,4 +1,4 @@
-"""`Stage`: one operator of a region, with all that the region's code depends on."""
+"""`Stage`: one operator of a region, with everything that the region's code depends on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Stage:
 
     @property
     def itemsizes(self) -> tuple[int, ...]:
-        """Bytes a sample of each input field; 0: a scalar."""
+        """Bytes per sample of each input field; 0 for a scalar."""
         return tuple(
             type_.dtype.itemsize if isinstance(type_, Segment) else 0 for type_ in self.inputs.types
         )

@@ -35,7 +35,7 @@ COLUMN_TYPES = {
         "float32",
     )
 }  # fmt: skip
-#: Most numbers that a group keeps for a window of rows.
+#: The largest number of values that a group keeps for a window of rows.
 MAX_KEPT = 2**27
 #: The value of `time=` for samples that have a rate.
 TIMEBASE = "timebase"
@@ -81,7 +81,7 @@ class Aggregate(Operator):
     """Values of every group in every window (papers: Linear Road thesis, section 5.4.2).
 
     Rows are the tuples of a stream of numbers, or the samples of a stream of segments; segments of
-    one tuple are columns, and numbers beside them are the same in all its rows. Windows are
+    one tuple are columns, and numbers next to them are the same in all its rows. Windows are
     described at `Stream.aggregate`.
     """
 

@@ -21,7 +21,7 @@ __all__ = ["Cfar"]
 class Cfar(RangeKernel):
     """Emits (keep, start, stop) for `sync`: ranges of samples whose scores exceed the noise.
 
-    Scores come as segments of them, each sample a score, or as single numbers counted from 0; score
+    Scores are the samples of segments, or single numbers that are counted from 0; score
     i is that of samples [i * step, (i + 1) * step). The noise is modelled by a running mean and
     deviation, with weight `alpha` on the past (a plain average at first), that learns from
     everything that is not an event (XStream, section II.A).
@@ -29,7 +29,7 @@ class Cfar(RangeKernel):
     An event starts with a score above mean + `sigmas` deviations, once `startup` scores have been
     learnt; it ends `refractory` scores after the last such one, or when it is `longest` scores old,
     which means that the noise has changed. Its range is padded by `padding` samples on either side.
-    Ranges with keep=False say what will not be asked for again, and bound the memory of `sync`.
+    Ranges with keep=False tell which samples are no longer needed; they bound the memory of `sync`.
     """
 
     kind = "cfar"

@@ -1,4 +1,4 @@
-"""Operators on streams of any tuples, as methods: groups and windows, holding back, shedding."""
+"""The methods of `Stream` for any tuples: aggregation, waiting, delays and load shedding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["FlowMethods"]
 
 
 class FlowMethods:
-    """What `Stream` offers for streams of numbers and of anything else."""
+    """Aggregation, waiting, delays and load shedding for streams of any tuples."""
 
     __slots__ = ()
 
     def then(self, operator: Operator, *others: Self, name: str | None = None) -> Self:
-        """Put an operator with one output behind the stream."""
+        """Add an operator with one output."""
         raise NotImplementedError
 
     def aggregate(
@@ -49,8 +49,8 @@ class FlowMethods:
         overlap; without `window` the whole stream is one.
 
         `report="close"` reports a window of rows when it is full, and a window of time when a row
-        at or behind its end (plus `lateness`) has come or the stream ends. Windows come in order,
-        and groups in the order in which they first came; `empty` also reports windows without
+        at or after its end (plus `lateness`) arrives or the stream ends. Windows are in order,
+        and groups in the order of their first row; `empty` also reports windows without
         rows. `report="change"` reports a group in the current window whenever rows enter or leave
         it. A row of a window that has been reported is an error, or dropped and counted in
         `run.stats` where `late="drop"`.
@@ -78,12 +78,12 @@ class FlowMethods:
         flush: bool = False,
         name: str | None = None,
     ) -> Self:
-        """Hold every tuple until another stream has come as far.
+        """Hold every tuple until another stream has reached its value of a field.
 
-        A tuple leaves once the other stream has had a tuple whose integer field `on` is at least
+        A tuple leaves after the other stream had a tuple whose integer field `on` is at least
         the tuple's own (`until="reached"`), or equal to it (`until="equal"`), and all tuples before
-        it have left: the order stays. `on` may be a pair of names, own and other. What still waits
-        at the end is dropped and counted in `run.stats`, or leaves where `flush`.
+        it have left, so the order is kept. `on` may be a pair of names, own and other. Tuples that
+        still wait at the end are dropped and counted in `run.stats`, or emitted with `flush`.
 
         >>> import xstream as xs
         >>> q = xs.Query()
@@ -99,7 +99,7 @@ class FlowMethods:
     def delay(
         self, amount: int, time: str | None = None, stamp: bool = False, name: str | None = None
     ) -> Self:
-        """Hold every tuple until `amount` more have come, or until a time field has advanced.
+        """Hold every tuple until `amount` more have arrived, or until a time field has advanced.
 
         With `time`, a tuple leaves once the stream has had a tuple whose integer field is larger by
         `amount`; `stamp` adds `amount` to the field, so that `merge(by=)` and relations see the
@@ -127,13 +127,13 @@ class FlowMethods:
         """Drop tuples while more than `limit` wait in the queue of this operator.
 
         With `time` the limit is how far, in units of that integer field, the front of the queue is
-        behind its end. `drop` says which go: the `"oldest"`, the `"newest"`, a `"random"` part, or
+        behind its end. `drop` selects which: the `"oldest"`, the `"newest"`, a `"random"` part, or
         all tuples of some `"key"`s, those of the field `by`; in the last two cases the part that
         is kept is limit / load. `run.stats` counts the dropped tuples.
 
-        Tuples wait in a queue behind a source without rate control (`tuple_burst=None`), and in
-        front of all operators under the schedulers other than df; what is shed depends on the
-        scheduler and the load.
+        Tuples wait in a queue after a source without rate control (`tuple_burst=None`), and in
+        front of all operators under the schedulers other than df; the dropped tuples depend on
+        the scheduler and the load.
 
         >>> import xstream as xs
         >>> q = xs.Query()

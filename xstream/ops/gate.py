@@ -45,10 +45,10 @@ def control_timebase(operator: Operator, control: Schema) -> Timebase | None:
 class Gate(Operator):
     """Passes the samples inside the ranges of a control stream and drops the rest.
 
-    Ranges come in order of their start. What lies before a range and in none is dropped as soon as
-    that range comes; a range with keep=False drops what lies inside it, which bounds the memory in
-    long silences. Each sample is decided once: the first range that covers it counts. Ranges of a
-    signal at another rate mean the samples at the same time (see `scale`).
+    Ranges arrive in order of their start. Samples before a range that are in no range are dropped
+    when that range arrives; a range with keep=False drops the samples inside it, which bounds the
+    memory in long silences. The first range that covers a sample decides about it. Ranges of a
+    signal at another rate select the samples at the same time (see `scale`).
     """
 
     kind = "gate"

@@ -1,4 +1,4 @@
-"""wait_for and delay: a stream is held until another has come so far, or for a while."""
+"""wait_for and delay: hold tuples until another stream has caught up, or for an amount."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Delay", "WaitFor", "whole_field"]
 
 
 def whole_field(operator: Operator, schema: Schema, name: str, port: int = 0) -> int:
-    """Which field of whole numbers has the name, or a SchemaError."""
+    """Return the position of an integer field; raise a SchemaError if there is none."""
     types = {field.name: field.type for field in schema}
     type_ = types.get(name)
     if not isinstance(type_, Scalar) or type_.slot == "float64":
@@ -28,10 +28,10 @@ def whole_field(operator: Operator, schema: Schema, name: str, port: int = 0) ->
 
 @dataclass(frozen=True)
 class WaitFor(Operator):
-    """Tuples are held until the other stream has reached them (Linear Road thesis, section 5.3).
+    """Holds tuples until the other stream has reached them (Linear Road thesis, section 5.3).
 
-    They leave in the order in which they came, so the result does not depend on which stream is
-    ahead: each waits for its own field, and for those before it.
+    They leave in the order of arrival, so the result does not depend on which stream is ahead:
+    each tuple waits for its own field, and for the tuples before it.
     """
 
     kind = "wait_for"
@@ -63,7 +63,7 @@ class WaitFor(Operator):
 
 @dataclass(frozen=True)
 class Delay(Operator):
-    """Tuples leave `amount` tuples later, or when the time field has advanced by `amount`."""
+    """Emits tuples `amount` tuples later, or when the time field has advanced by `amount`."""
 
     kind = "delay"
     amount: int

@@ -32,7 +32,7 @@ def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def assignments(values: Mapping[str, Any]) -> tuple[tuple[str, str, Any], ...]:
-    """(value, how, field or number) of each value that an update changes."""
+    """Return (value, how, field or number) of each value that an update changes."""
     if not isinstance(values, Mapping):
         raise GraphError(f"update: values are a dictionary by name, not {values!r}")
     found = []
@@ -49,16 +49,16 @@ def assignments(values: Mapping[str, Any]) -> tuple[tuple[str, str, Any], ...]:
 
 @dataclass(frozen=True)
 class Use:
-    """What one stream does with a relation. `key` names the stream's fields, where not the same."""
+    """The use of a relation by one stream. `key` names the stream's fields if they differ."""
 
     key: tuple[str, ...] | None
 
     def outputs(self, relation: Relation, stream: Schema) -> Schema:
-        """The fields of the stream, and what the relation adds."""
+        """Return the fields of the stream and those that the relation adds."""
         raise NotImplementedError
 
     def native(self, relation: Relation, stream: Schema, use: Any) -> list[Any]:
-        """Fill in what the core must know; returns what it points to."""
+        """Fill in the struct for the core; return the objects that it points to."""
         raise NotImplementedError
 
 
@@ -107,7 +107,7 @@ class Update(Use):
         return relation.widened("update", stream, added)
 
     def _wanted(self, relation: Relation, stream: Schema) -> tuple[tuple[str, str, Any], ...]:
-        """Without values, those that stream and relation both have."""
+        """Return the given values; by default those that stream and relation have in common."""
         if self.values is not None:
             return self.values
         names = {field_.name for field_ in stream}
@@ -171,8 +171,8 @@ class Update(Use):
 class Relation(Operator):
     """The table and all its uses: one operator with an input and an output for each.
 
-    That is what gives the uses a defined order under every scheduler (Linear Road thesis, sections
-    5.2 to 5.4): a single use is served as its tuples come, several in the order of the field
+    This gives the uses a defined order under every scheduler (Linear Road thesis, sections 5.2 to
+    5.4): a single use is served in the order of arrival, several in the order of the field
     `order`, which does not descend in any stream, and for equal values in the order in which the
     uses were declared.
     """
@@ -212,11 +212,11 @@ class Relation(Operator):
         )
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Where values stand in a row, behind its key."""
+        """Return the positions of values in a row, counted after its key."""
         return [self.value_names.index(self.value(name).name) for name in names]
 
     def place(self, what: str, stream: Schema, name: str) -> int:
-        """Which field of a stream has the name."""
+        """Return the position of a stream's field."""
         names = [field_.name for field_ in stream]
         if name not in names:
             raise SchemaError(
@@ -225,7 +225,7 @@ class Relation(Operator):
         return names.index(name)
 
     def widened(self, what: str, stream: Schema, added: list[Field]) -> Schema:
-        """The fields of a stream and some more, whose names must be new."""
+        """Return the fields of a stream and additional ones, whose names must be new."""
         for field_ in added:
             if any(field_.name == own.name for own in stream):
                 raise SchemaError(
@@ -234,7 +234,7 @@ class Relation(Operator):
         return Schema((*stream.fields, *added))
 
     def used(self, use: Use) -> Relation:
-        """The relation with one more use."""
+        """Return the relation with one more use."""
         if self.uses and self.order is None:
             raise GraphError(
                 f"{self.name}: a second operator uses the relation, and the order of their tuples "
@@ -321,7 +321,7 @@ def _typed(words: NDArray[np.int64], field_: Field) -> NDArray[Any]:
 def relation_operator(
     name: str, fields: SchemaLike, key: str | Sequence[str], order: str | None, contents: Any
 ) -> Relation:
-    """A relation as it is declared, with its contents checked."""
+    """Return the declared relation; check its contents."""
     rows = schema(fields)
     names = (key,) if isinstance(key, str) else tuple(key)
     for field_ in rows:
@@ -344,7 +344,7 @@ def relation_operator(
 
 
 def _contents(name: str, rows: Schema, order: tuple[str, ...], contents: Any) -> NDArray[np.int64]:
-    """Rows as words, key first."""
+    """Return the rows as words, key first."""
     types = {field_.name: field_.type for field_ in rows}
     if contents is None:
         return np.zeros((0, len(rows)), np.int64)

@@ -3,9 +3,9 @@
 Sample i of a signal that starts at time t and has rate r was taken at t + i / r. A range [start,
 stop) of it is the time from its sample `start` up to its sample `stop`; the samples of another
 signal that lie in that time are those from the first one at or after the time of `start` up to the
-first one at or after that of `stop`. Neighbouring ranges so share no sample and leave none out. The
-arithmetic is that of whole numbers, on the simplest fractions that the rates stand for: nothing
-drifts.
+first one at or after that of `stop`. Adjacent ranges therefore share no sample and skip none. The
+arithmetic uses integers and the simplest fractions that the rates represent, so there is no
+drift.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ IDENTITY = Scale()
 
 
 def scale_between(where: str, of: Timebase | None, to: Timebase) -> Scale:
-    """From indices of one timebase to those of another at the same time.
+    """Return the scale from indices of one timebase to those of another at the same time.
 
-    Where either has positions and no times, an index stays what it is. `where` names the port in
+    If either has positions but no times, indices are unchanged. `where` names the port in
     the SchemaError for rates whose ratio does not fit into 64 bits.
 
     >>> scale_between("sync", Timebase(rate_hz=8_000.0), Timebase(rate_hz=44_100.0, start_time=1.0))
@@ -70,5 +70,5 @@ def _rounded(ratio: Fraction) -> str:
 
 
 def native_scales(scales: list[Scale]) -> Any:
-    """As the core reads them."""
+    """Return the scales as C structs."""
     return ffi.new("xs_scale[]", [(s.num, s.den, s.rest, s.shift) for s in scales])

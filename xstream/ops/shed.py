@@ -1,4 +1,4 @@
-"""shed: under overload, tuples are dropped by a policy and counted."""
+"""shed: drops tuples under overload by a policy and counts them."""
 
 from __future__ import annotations
 

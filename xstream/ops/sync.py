@@ -21,10 +21,10 @@ __all__ = ["Sync"]
 class Sync(Operator):
     """Serves control tuples (keep, start, stop) in order (XStream, section II.A).
 
-    With keep, a tuple comes out with that range of every stream, as soon as all of them cover it;
-    nothing is discarded. Without, everything before `stop` is discarded, which is what bounds
-    memory. A start that has been discarded is an error that names it. At the end of the streams
-    requests that still wait are dropped, or get what there is where `flush`.
+    With keep, it emits a tuple with that range of every stream as soon as all of them cover it, and
+    discards nothing. Without keep, everything before `stop` is discarded, which bounds the
+    memory. A start that has been discarded is an error that names it. At the end of the streams,
+    waiting requests are dropped; with `flush` they get the samples that are available.
 
     Ranges that know the timebase of their indices, such as those of `threshold`, mean times: of a
     stream at another rate or with another start they mean the samples at the same time (see

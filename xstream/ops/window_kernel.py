@@ -54,9 +54,9 @@ class RangeKernel(WindowKernel):
 
 
 def float_for(operator: Operator, inputs: Schema, kinds: str = "biuf") -> np.dtype[Any]:
-    """The float that a filter of such samples gives: float32 where that holds them, else float64.
+    """The float type of filtered samples: float32 if it can represent them, otherwise float64.
 
-    Of complex samples it is the type of their parts.
+    For complex samples it is the type of their parts.
     """
     dtype = numeric_segment(operator, inputs, kinds).dtype
     if dtype.kind == "c":

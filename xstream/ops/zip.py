@@ -38,7 +38,7 @@ class Zip(Operator):
     """Keeps a queue per input and emits when all have a tuple, with the fields of all.
 
     Streams of segments whose timebases differ are paired by time instead: every window of the first
-    stream with the samples of each other stream that lie in its time (see `scale`). Windows come in
+    stream with the samples of each other stream that lie in its time (see `scale`). Windows are in
     order of their start; one that starts before another stream does is dropped, and so is one that
     another stream does not cover at the end.
     """

@@ -28,7 +28,7 @@ BEGUN, OPEN = 0, 1
 
 
 def threshold(window, level, absolute, state, out):
-    """Ranges of samples above a level, whatever windows they are cut into."""
+    """Ranges of samples above a level, independent of the windows."""
     at, flags = state.at, state.flags
     if flags[BEGUN] and flags[OPEN] and (out.ended or (len(window) and out.start != at[NEXT])):
         out.emit(True, at[SINCE], at[NEXT])  # the signal ends or has a gap here
@@ -68,7 +68,7 @@ RUNNING, IN_EVENT = 0, 1
 
 @register_jitable
 def learn(score, alpha, model, at):
-    """Running mean and variance; a plain average until that weighs less than 1 - alpha."""
+    """Update the running mean and variance; a plain average while 1 / n exceeds 1 - alpha."""
     at[SEEN] += 1
     gain = max(1.0 - alpha, 1.0 / at[SEEN])
     step = score - model[MEAN]

@@ -39,7 +39,7 @@ def irfft_into(spectrum, real, size):
 
 
 def cfft_into(samples, out, size, forward):
-    """The spectrum of every `size` complex samples, or back."""
+    """The spectrum of every `size` complex samples, or the inverse."""
     from scipy import fft
 
     transform = fft.fft if forward else fft.ifft
@@ -132,7 +132,7 @@ def haar_step(samples, width, detail):
 
 @register_jitable
 def working_copy(window, level):
-    """The samples in float64, checked to be halved `level` times."""
+    """A copy of the samples in float64; checks that the width can be halved `level` times."""
     if len(window) % (1 << level):
         raise ValueError("the width of a window must be a multiple of 2 ** level")
     samples = np.empty(len(window), np.float64)
@@ -154,7 +154,7 @@ def haar_detail(window, level, out):
 
 
 def haar_bands(window, level, out):
-    """All bands: the differences of levels 1 to `level`, then the sums that are left."""
+    """All bands: the differences of levels 1 to `level`, then the remaining sums."""
     samples = working_copy(window, level)
     width = len(window)
     scratch = np.empty(width // 2, np.float64)

@@ -46,14 +46,14 @@ def shifted_sums(window, shift):
 
 @njit(error_model="numpy")
 def mean_of(window):
-    """The mean; NaN of no samples."""
+    """The mean; NaN without samples."""
     n = len(window)
     return sum_of(window) / n if n else math.nan
 
 
 @njit(error_model="numpy")
 def mean_and_variance(window):
-    """Mean and variance (of the population); NaN of no samples.
+    """Mean and variance (of the population); NaN without samples.
 
     One pass is safe if the sums are taken around any sample x0 of the window: the variance is at
     least (mean - x0)**2 / n, so that the subtraction below loses no more than a factor n.
@@ -64,7 +64,7 @@ def mean_and_variance(window):
     shift = np.float64(window[0])
     total, squares = shifted_sums(window, shift)
     variance = (squares - total * (total / n)) / n
-    if variance < 0.0:  # NaN stays NaN
+    if variance < 0.0:  # NaN remains NaN
         variance = 0.0
     return shift + total / n, variance
 
@@ -89,7 +89,7 @@ def energy(window):
 
 @kernel(out={"start": int, "mean": float, "std": float, "energy": float})
 def stats(window, out):
-    """Where a window starts, and its mean, standard deviation and energy."""
+    """The start, mean, standard deviation and energy of a window."""
     average, variance = mean_and_variance(window)
     out.emit(out.start, average, math.sqrt(variance), sum_of_squares(window))
 
@@ -108,7 +108,7 @@ def mean_below(window, beta):
 
 @kernel(out={"keep": bool, "start": int, "stop": int})
 def silence(window, gamma, out):
-    """The range of a window, kept where its standard deviation is above gamma."""
+    """The range of a window, kept if its standard deviation is above gamma."""
     if len(window):
         keep = math.sqrt(mean_and_variance(window)[1]) > gamma
         out.emit(keep, out.start, out.start + len(window))
