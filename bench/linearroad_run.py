@@ -45,7 +45,7 @@ def main() -> None:
 
     import pyarrow as pa
     from linearroad.run.job import RunOptions, run
-    from linearroad.tables.history_files import load_history
+    from linearroad.tables.history import load_history
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

@@ -6,11 +6,14 @@ tables of the addresses of these arrays, one row per expressway.
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
 import xstream as xs
 from linearroad.history._kernels_store import find_vid, first_minute, in_seconds, one_segment
+from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS
 from linearroad.schema import (
     ANSWERS,
     ASKS_EXPENDITURE,
@@ -19,11 +22,9 @@ from linearroad.schema import (
     TRAVEL_TIME,
 )
 
-__all__ = ["SUMS", "SUM_TABLE", "TOLL_DAYS", "TOLL_TABLE", "answer_requests"]
+__all__ = ["SUM_TABLE", "TOLL_TABLE", "answer_requests"]
 
-TOLL_DAYS = 69
-SUMS = (7, 2, 1440, 100, 3)
-SUMS_LENGTH = 7 * 2 * 1440 * 100 * 3
+SUMS_LENGTH = math.prod(SEGMENT_SUMS_SHAPE)
 
 #: The tolls of an expressway: addresses of its VIDs, which ascend, and of their tolls by day;
 #: `vids` is their number, and `vid_by` is subtracted from a VID before the search.

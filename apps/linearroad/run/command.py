@@ -100,7 +100,7 @@ def run_command(
     from linearroad.input import length_s
     from linearroad.run.job import RunOptions, run
     from linearroad.run.job import plan as query_plan
-    from linearroad.tables.history_files import load_history
+    from linearroad.tables.history import load_history
     from xstream.console.live import Live
 
     if plan:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearroad.history.store import ExpresswayHistory
+from linearroad.generation.manifest import read_manifest
+from linearroad.history.files import SEGMENT_COLUMNS, TOLL_COLUMNS, read_sums, read_tolls
+from linearroad.history.store import ExpresswayHistory, open_stores
 from linearroad.operators.requests import SUM_TABLE, TOLL_TABLE
+from xstream.io.page_checksums import has_page_checksums
 
-__all__ = ["History"]
+__all__ = ["History", "load_history"]
 
 _PAGE_BYTES = 4096
 
@@ -72,3 +75,25 @@ class History:
         """The addresses of the sums (`SUM_TABLE`), by expressway in ascending order."""
         rows = [(xway, sums.ctypes.data) for xway, sums in sorted(self.sums.items())]
         return np.array(rows, SUM_TABLE)
+
+
+def load_history(
+    directory: Path | None, tolls: Path | None, segment_history: Path | None
+) -> History:
+    """The history of a generated directory, of files, or an empty one."""
+    known = History()
+    if directory is not None:
+        manifest = read_manifest(directory)
+        known = History.of_stores(open_stores(directory, manifest))
+    return History(
+        known.tolls if tolls is None else read_tolls(tolls),
+        known.sums if segment_history is None else read_sums(segment_history),
+        known.knows_segments or segment_history is not None,
+        tuple(
+            path
+            for path, columns in ((tolls, TOLL_COLUMNS), (segment_history, SEGMENT_COLUMNS))
+            if path is not None
+            and path.suffix == ".parquet"
+            and not has_page_checksums(path, columns)
+        ),
+    )

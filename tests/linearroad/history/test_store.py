@@ -21,8 +21,9 @@ from linearroad.generation.manifest import (
 )
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.history._kernels_store import travel
+from linearroad.history.files import MOST
 from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS, HistoryStore
-from linearroad.tables.history_files import MOST, load_history
+from linearroad.tables.history import load_history
 from linearroad.validation.history import find_history
 from linearroad.validation.rows import input_files
 

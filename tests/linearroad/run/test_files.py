@@ -23,8 +23,7 @@ from linearroad.output.sink import RunResult
 from linearroad.run import memory
 from linearroad.run.job import RunOptions, plan, run
 from linearroad.schema import INPUT_COLUMNS
-from linearroad.tables.history import History
-from linearroad.tables.history_files import load_history
+from linearroad.tables.history import History, load_history
 from typer.testing import CliRunner
 
 from tests.reference import linearroad as reference

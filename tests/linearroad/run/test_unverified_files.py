@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from linearroad.run.job import RunOptions, run
 from linearroad.schema import INPUT_COLUMNS
-from linearroad.tables.history import History
-from linearroad.tables.history_files import load_history
+from linearroad.tables.history import History, load_history
 
 from tests.apps.calling import call
 from tests.reference import linearroad as reference

@@ -11,8 +11,7 @@ import pytest
 from linearroad.generation.job import generate
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.run.job import RunOptions, run
-from linearroad.tables.history import History
-from linearroad.tables.history_files import load_history
+from linearroad.tables.history import History, load_history
 from linearroad.validation.job import HistoryPaths, validate
 
 pytestmark = pytest.mark.spark

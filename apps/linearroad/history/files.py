@@ -1,4 +1,4 @@
-"""History from flat files or Parquet, or from the stores of a generated directory."""
+"""History from flat files or Parquet: tables of tolls and of segment statistics."""
 
 from __future__ import annotations
 
@@ -8,44 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.generation.manifest import read_manifest
-from linearroad.history.store import open_stores
-from linearroad.operators.requests import SUMS, TOLL_DAYS
-from linearroad.tables.history import History
+from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS
 from xstream.errors import InputError
 from xstream.io.integer_columns import check_ranges, integer_columns
-from xstream.io.page_checksums import has_page_checksums
 
-__all__ = ["load_history"]
+__all__ = ["SEGMENT_COLUMNS", "TOLL_COLUMNS", "read_sums", "read_tolls"]
 
 TOLL_COLUMNS = ("vid", "day", "xway", "tolls")
 SEGMENT_COLUMNS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
 MOST = 2**31 - 1  # values of history are int32
 
 
-def load_history(
-    directory: Path | None, tolls: Path | None, segment_history: Path | None
-) -> History:
-    """The history of a generated directory, of files, or an empty one."""
-    known = History()
-    if directory is not None:
-        manifest = read_manifest(directory)
-        known = History.of_stores(open_stores(directory, manifest))
-    return History(
-        known.tolls if tolls is None else _tolls(tolls),
-        known.sums if segment_history is None else _sums(segment_history),
-        known.knows_segments or segment_history is not None,
-        tuple(
-            path
-            for path, columns in ((tolls, TOLL_COLUMNS), (segment_history, SEGMENT_COLUMNS))
-            if path is not None
-            and path.suffix == ".parquet"
-            and not has_page_checksums(path, columns)
-        ),
-    )
-
-
-def _tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+def read_tolls(path: Path) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """By expressway: the VIDs, ascending, and their tolls by day."""
     vid, day, xway, spent = integer_columns(path, TOLL_COLUMNS)
     check_ranges(
@@ -71,7 +45,7 @@ def _add_sums(sums, day, minute, direction, seg, lav, cnt):  # type: ignore[no-u
         cell[2] += 1
 
 
-def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
+def read_sums(path: Path) -> dict[int, NDArray[np.int32]]:
     """By expressway: sums of Lav and Cnt and the number of days, by day of the week and minute."""
     day, minute, xway, direction, seg, lav, cnt, _ = integer_columns(path, SEGMENT_COLUMNS)
     check_ranges(
@@ -82,7 +56,7 @@ def _sums(path: Path) -> dict[int, NDArray[np.int32]]:
     by_xway = {}
     for one in np.unique(xway):
         here = xway == one
-        sums = np.zeros(SUMS, np.int64)
+        sums = np.zeros(SEGMENT_SUMS_SHAPE, np.int64)
         _add_sums(sums, *(column[here] for column in (day, minute, direction, seg, lav, cnt)))
         if max(sums.max(), -sums.min()) > MOST:
             raise InputError(
