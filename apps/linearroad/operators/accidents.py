@@ -12,7 +12,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.schema import FEET_A_SEGMENT, MARK, NO_MINUTE, SEGMENTS, column
-from linearroad.tables.hashtable import EMPTY, clear, following, home
+from xstream.kernels.hashtable import EMPTY, clear, following, home
 
 __all__ = ["accidents"]
 

@@ -18,8 +18,8 @@ from linearroad.schema import (
     TRIGGER,
     column,
 )
-from linearroad.tables.hashtable import EMPTY, entry_of, with_room
 from linearroad.tables.visits import first_visit
+from xstream.kernels.hashtable import EMPTY, entry_of, with_room
 
 __all__ = ["later_charges", "visits"]
 

@@ -9,9 +9,9 @@ from linearroad.operators.vehicles import MINUTE, NEVER, SUMS
 from linearroad.operators.vehicles import STATE as VEHICLES
 from linearroad.schema import ASKS_BALANCE, REQUEST, column
 from linearroad.tables.expressways import XWAYS
-from linearroad.tables.hashtable import EMPTY, entry_of
 from linearroad.tables.ledger import LEDGER, PAGE
 from linearroad.tables.road import PHASES, place_of
+from xstream.kernels.hashtable import EMPTY, entry_of
 
 __all__ = ["shift", "shifted_accidents", "shifted_accounts", "shifted_vehicles"]
 

@@ -53,8 +53,8 @@ from linearroad.tables.batches import (
     with_tables,
 )
 from linearroad.tables.expressways import XWAYS, slot_of
-from linearroad.tables.hashtable import EMPTY, clear, with_room
 from linearroad.tables.road import SUM, add_speed, forget, larger_road, phase_of, set_phase
+from xstream.kernels.hashtable import EMPTY, clear, with_room
 
 __all__ = ["VEHICLE_OUT", "vehicles"]
 

@@ -38,8 +38,8 @@ from linearroad.schema import (
 )
 from linearroad.tables.expressways import XWAYS as EXPRESSWAYS
 from linearroad.tables.expressways import slot_of
-from linearroad.tables.hashtable import EMPTY, clear, entry_of, following, home, with_room
 from linearroad.tables.visits import first_visit
+from xstream.kernels.hashtable import EMPTY, clear, entry_of, following, home, with_room
 
 __all__ = ["accidents_walmart", "vehicles_walmart"]
 

@@ -22,9 +22,9 @@ from linearroad.operators.tolls import tolls
 from linearroad.operators.vehicles import NEVER, ROAD, SLOTS, vehicles
 from linearroad.schema import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS
 from linearroad.tables.batches import FATE_AT, PERIOD, POSITION, RING, ROAD_KEYS
-from linearroad.tables.hashtable import EMPTY
 from linearroad.tables.ledger import PAGE
 from linearroad.tables.road import PHASES
+from xstream.kernels.hashtable import EMPTY
 
 __all__ = ["Limits", "check_state"]
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.tables.hashtable import following, home
+from xstream.kernels.hashtable import following, home
 
 __all__ = [
     "KEPT_REPORT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from linearroad.tables.hashtable import EMPTY, entry_of, with_room
+from xstream.kernels.hashtable import EMPTY, entry_of, with_room
 
 __all__ = ["XWAYS", "slot_of"]
 

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.tables.hashtable import EMPTY, entry_of, home, with_room
+from xstream.kernels.hashtable import EMPTY, entry_of, home, with_room
 
 __all__ = ["ENTRY", "LEDGER", "PAGE", "balance_of", "charge_all"]
 

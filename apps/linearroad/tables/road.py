@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.tables.hashtable import EMPTY, entry_of, following, home
+from xstream.kernels.hashtable import EMPTY, entry_of, following, home
 
 __all__ = ["PHASES", "SUM", "add_speed", "forget", "larger_road", "phase_of", "set_phase"]
 

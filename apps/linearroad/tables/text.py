@@ -16,8 +16,9 @@ from linearroad.schema import (
     TOLL,
     TRAVEL_TIME,
 )
+from xstream.kernels.decimals import put, put_thousandths
 
-NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE, POINT = 10, 13, 44, 45, 48, 57, 46
+NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE = 10, 13, 44, 45, 48, 57
 #: The longest line that is parsed. Fifteen numbers take less than 180 bytes without leading zeros.
 LONGEST_LINE = 1 << 16
 INT32_MAX = 2147483647
@@ -87,34 +88,6 @@ def parse(text, length, last, columns, starts, bad, reasons):
         at = end + 1 if end < length else end
     starts[lines] = at
     return at, lines, good, wrong
-
-
-@xs.compiled
-def put(out, at, value):
-    """Write a number in decimal; returns the index behind it."""
-    if value < 0:
-        out[at] = MINUS
-        at += 1
-        value = -value
-    digits, rest = 1, value
-    while rest >= 10:
-        rest //= 10
-        digits += 1
-    for k in range(digits - 1, -1, -1):
-        out[at + k] = ZERO + value % 10
-        value //= 10
-    return at + digits
-
-
-@xs.compiled
-def put_thousandths(out, at, value):
-    """Write milliseconds as seconds with three decimals; returns the index behind it."""
-    at = put(out, at, value // 1000)
-    out[at] = POINT
-    for k in range(3, 0, -1):
-        out[at + k] = ZERO + value % 10
-        value //= 10
-    return at + 4
 
 
 @xs.compiled

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
+from xstream.kernels import hashtable
 
 Tuple = dict[str, Any]
 _numbers = count()
@@ -74,7 +75,7 @@ class PlainStream:
             }
         )
         out = Emitter(kernel.out)
-        before, xs.grow = xs.grow, state.grow
+        before, xs.grow, hashtable.grow = xs.grow, state.grow, state.grow
         try:
             with np.errstate(over="ignore"):  # hashes wrap around
                 for one in self.tuples:
@@ -84,7 +85,7 @@ class PlainStream:
                     empty = {k: v[:0] if isinstance(v, np.ndarray) else 0 for k, v in one.items()}
                     self._call(kernel, empty, arguments, state, out)
         finally:
-            xs.grow = before
+            xs.grow = hashtable.grow = before
         return PlainStream(out.emitted)
 
     def _call(

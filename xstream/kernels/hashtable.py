@@ -1,8 +1,29 @@
 """Hash tables in the state arrays of kernels: open addressing with linear probing.
 
 A table is an array of records with an integer field `key`, of any length; EMPTY marks a free entry.
-There is always at least one, where a search ends. Tables that are laid out differently (`batches`,
-`road`, `accidents`) say why, and use `home` and `following`.
+There is always at least one, where a search ends. An array that is laid out differently can be
+searched with `home` and `following`.
+
+>>> import numpy as np, xstream as xs
+>>> from xstream.kernels.hashtable import EMPTY, entry_of, with_room
+>>> ENTRY = np.dtype([("key", "i8"), ("count", "i8")])
+>>> empty = np.full(4, np.array((EMPTY, 0), ENTRY))
+>>> state = {"table": empty, "used": np.zeros(1, np.int64)}
+>>> @xs.kernel(state=state, out={"key": int, "count": int})
+... def tally(window, state, out):
+...     table = with_room(state.table, state.used[0] + len(window))
+...     for key in window:
+...         entry = table[entry_of(table, key)]
+...         if entry.key == EMPTY:
+...             entry.key, entry.count = key, 0
+...             state.used[0] += 1
+...         entry.count += 1
+...         out.emit(key, entry.count)
+>>> q = xs.Query()
+>>> samples = np.array([70, 5, 70, 70], np.int32)
+>>> counted = q.source(xs.io.array(samples, window=2)).iterate(tally).collect()
+>>> q.run()[counted]
+[(70, 1), (5, 1), (70, 2), (70, 3)]
 """
 
 from __future__ import annotations
@@ -10,7 +31,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-import xstream as xs
+from xstream.kernels._numba import grow
 
 __all__ = ["EMPTY", "clear", "entry_of", "following", "home", "with_room"]
 
@@ -53,7 +74,7 @@ def with_room(table, entries):
     if 3 * entries <= 2 * len(table):
         return table
     old = table.copy()
-    table = xs.grow(table, max(2 * len(old), 3 * entries // 2 + 1))
+    table = grow(table, max(2 * len(old), 3 * entries // 2 + 1))
     clear(table)
     for i in range(len(old)):
         if old[i].key != EMPTY:
