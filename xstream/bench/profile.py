@@ -143,7 +143,7 @@ class Profile:
             **asdict(self.variant),
             **{k: v for k, v in self.result.to_json().items() if k not in ("name", "samples")},
             "samples": self.samples,
-            "copied_bytes_a_sample": self.memory.bytes_copied / max(1, self.samples),
+            "copied_bytes_per_sample": self.memory.bytes_copied / max(1, self.samples),
             "shares": {
                 "manager": self.manager_share,
                 "operators": self.operator_share,

@@ -59,7 +59,7 @@ def subtitle(found: dict[str, Any]) -> str:
     """Say how the experiment was measured."""
     by = "wall-clock time" if found["clock"] == "wall" else "CPU time"
     return (
-        f"{found['scale'].capitalize()} size, {found['trials']} trials in turns, {by}; "
+        f"{found['scale'].capitalize()} size, {found['trials']} trials in alternation, {by}; "
         "whiskers are 95 % confidence intervals."
     )
 

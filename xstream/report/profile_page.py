@@ -65,7 +65,7 @@ def overview_rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
             f"{profile['samples_per_second'] / 1e6:,.1f}",
             f"{profile['samples_per_second'] / best:.2f}",
             size(profile["memory_counters"]["bytes_copied"]),
-            f"{profile['copied_bytes_a_sample']:,.2f}",
+            f"{profile['copied_bytes_per_sample']:,.2f}",
             f"{profile['memory_counters']['allocations']:,}",
             f"{profile['memory_counters']['reallocations']:,}",
             f"{profile['memory_counters']['moved_reallocations']:,}",

@@ -1,4 +1,4 @@
-"""Cache misses of the schedulers on EngineBench: by `perf` where it works, by callgrind elsewhere.
+"""Cache misses of the schedulers on EngineBench: by `perf`, or else by callgrind.
 
 The core is compiled into a small program without Python, and only the run itself is counted.
 """
@@ -29,10 +29,10 @@ from xstream.bench.wording import listed
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parents[2] / "xstream"
-#: What runs a plan; the sources and sinks above need the headers of Python.
+#: The rooms that run a plan. The rooms above need the headers of Python.
 ROOMS = ("sigseg", "engine", "sched", "kernels", "ops")
 EVENTS = ("instructions", "L1-dcache-load-misses", "L1-icache-load-misses")
-#: A processor of the paper's time had half of this; what perf counts is this machine's.
+#: The caches that callgrind simulates; perf counts those of the machine.
 SIMULATED = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
 OPERATORS = 1000
 
@@ -61,7 +61,7 @@ def build(folder: Path) -> Path:
 
 
 def by_perf(program: Path, scheduler: int, windows: int) -> dict[str, float] | None:
-    """Counts of the machine itself; None where it does not tell."""
+    """Hardware counters; None if they are not available."""
     if shutil.which("perf") is None:
         return None
     done = run_child(
@@ -80,7 +80,7 @@ def by_perf(program: Path, scheduler: int, windows: int) -> dict[str, float] | N
 
 
 def by_callgrind(program: Path, scheduler: int, windows: int, folder: Path) -> dict[str, float]:
-    """Counts of simulated caches, of the run alone."""
+    """Misses of simulated caches during the run."""
     if shutil.which("valgrind") is None:
         raise Unavailable("cache needs perf with hardware counters, or valgrind")
     out = folder / "callgrind.out"
@@ -106,7 +106,7 @@ def by_callgrind(program: Path, scheduler: int, windows: int, folder: Path) -> d
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Misses by hop, for every scheduler."""
+    """Misses per hop, for every scheduler."""
     windows = 2560 if scale.full else 640
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -123,47 +123,46 @@ def measure(scale: Scale) -> Iterator[Row]:
                 yield {
                     "scheduler": scheduler, "by": "perf" if works else "callgrind",
                     "operators": OPERATORS, "windows": windows, "trial": trial,
-                    **{f"{what}_a_hop": count / hops for what, count in counts.items()},
+                    **{f"{what}_per_hop": count / hops for what, count in counts.items()},
                 }  # fmt: skip
 
 
 def find(rows: Sequence[Row]) -> Finding:
-    """Who misses what."""
+    """The misses of the schedulers compared."""
     by = {
         what: {key[0]: mean for key, (mean, _) in summary(rows, ["scheduler"], what).items()}
-        for what in ("instructions_a_hop", "data_misses_a_hop", "instruction_misses_a_hop")
+        for what in ("instructions_per_hop", "data_misses_per_hop", "instruction_misses_per_hop")
     }
-    data, code = by["data_misses_a_hop"], by["instruction_misses_a_hop"]
+    data, code = by["data_misses_per_hop"], by["instruction_misses_per_hop"]
     figures = [
         Figure("L1 data misses, fifo over rtc (paper 47)", data["fifo"] / max(data["rtc"], 1e-9), "times"),
         Figure("L1 data misses, df over fifo (paper about 1)", data["df"] / max(data["fifo"], 1e-9), "times"),
-        Figure("instructions, fifo over df", by["instructions_a_hop"]["fifo"] / by["instructions_a_hop"]["df"], "times"),
+        Figure("instructions, fifo over df", by["instructions_per_hop"]["fifo"] / by["instructions_per_hop"]["df"], "times"),
     ]  # fmt: skip
     table = [
-        (name, f"{by['instructions_a_hop'][name]:.1f}", f"{data[name]:.3f}", f"{code[name]:.5f}")
+        (name, f"{by['instructions_per_hop'][name]:.1f}", f"{data[name]:.3f}", f"{code[name]:.5f}")
         for name in xs.SCHEDULER_NAMES
     ]
     columns = (
         "scheduler",
-        "instructions a hop",
-        "L1 data misses a hop",
-        "L1 instruction misses a hop",
+        "instructions per hop",
+        "L1 data misses per hop",
+        "L1 instruction misses per hop",
     )
     how = rows[0]["by"]
-    work = by["instructions_a_hop"]
+    work = by["instructions_per_hop"]
     fewer = [f"`{n}`" for n in ("rtc", "fifo-slice") if data[n] < data["fifo"] / 2]
     fewest, most_code = min(work, key=lambda n: work[n]), max(code.values())
-    little = "next to none" if most_code < 0.01 else f"at most {most_code:.2f} a hop"
+    little = "fewer than 0.01" if most_code < 0.01 else f"up to {most_code:.2f}"
     text = f"""
-Counted by {how}, over a chain of {OPERATORS:,} pass-through operators, in the run alone. `rtc` and `fifo-slice` run what waits for one
-operator before they go on: {data["rtc"]:.2f} and {data["fifo-slice"]:.2f} data misses a hop, against {data["fifo"]:.2f} of `fifo`, which takes one tuple of
+Counted by {how} for a chain of {OPERATORS:,} pass-through operators. `rtc` and `fifo-slice` process all tuples that wait for one
+operator before they switch to another: {data["rtc"]:.2f} and {data["fifo-slice"]:.2f} data misses per hop, compared with {data["fifo"]:.2f} of `fifo`, which takes one tuple of
 each queue in turn; {listed(fewer) + (" misses" if len(fewer) == 1 else " miss") if fewer else "neither misses"} less than half as often as `fifo`. `df` has {data["df"]:.2f}: every hop
-touches the data of another operator, and those of a thousand do not fit 32 KB. It takes {work["df"]:.0f} instructions a hop against {work["fifo"]:.0f} of `fifo`,
-and no tuple is written to a queue and read again; `{fewest}` takes the fewest.
+accesses the data of another operator, and the data of a thousand operators do not fit into 32 KB. It executes {work["df"]:.0f} instructions per hop, `fifo` {work["fifo"]:.0f},
+because no tuple is written to a queue and read again. `{fewest}` executes the fewest.
 
-Instruction misses are {little} under any scheduler: the engine and a pass-through operator, which all
-thousand share, are smaller than the cache. The paper's factor of 20 has no counterpart here for that reason; how large its operators
-were it does not say.
+There are {little} instruction misses per hop under every scheduler, because the code of the engine and of the pass-through operator
+fits into the cache. The paper has a factor of 20 between FIFO and RTC; it does not state the size of its operators.
 """
     return Finding(figures, columns, table, text)
 
@@ -174,16 +173,16 @@ EXPERIMENT = Experiment(
     """
 EngineBench is a thousand pass-through operators (section III.C.3). Under FIFO the rate of misses in the L1 data cache is
 about 47 times that of RTC, and that of L1 instruction cache misses 20 times. DF has about half the instruction misses of FIFO,
-and as many data misses, because it switches rapidly between operators; it is up to 5.8 times as fast all the same.
+and as many data misses, because it switches rapidly between operators; it is still up to 5.8 times as fast.
 """,
     measure,
     (
         Plot(
             "L1 data cache misses",
             "scheduler",
-            "data_misses_a_hop",
+            "data_misses_per_hop",
             ("by",),
-            "misses a hop",
+            "misses per hop",
             "",
             {},
             kind="bars",
@@ -191,9 +190,9 @@ and as many data misses, because it switches rapidly between operators; it is up
         Plot(
             "Instructions",
             "scheduler",
-            "instructions_a_hop",
+            "instructions_per_hop",
             ("by",),
-            "instructions a hop",
+            "instructions per hop",
             "",
             {},
             kind="bars",

@@ -1,6 +1,6 @@
 """A copy of a segment against a Fourier transform of 256 points and against X * X (section III.B.1).
 
-Each cost is a difference of two queries that are measured in turns: a chain of operators that pass
+Each cost is the difference of two queries that are measured in alternation: a chain of operators that pass
 their input on, with and without copies; the same chain with operators that compute X * X; one
 operator that transforms, and none. The paper does not say whether its X * X is taken sample by
 sample or is a dot product: both are measured.
@@ -24,11 +24,11 @@ from xstream.bench.wording import listed
 from .kernels import has_energy, square
 
 WINDOWS = (256, 1024, 4096, 16384)
-#: The window of the other benchmarks: its ratios are the figures.
+#: The window of the other benchmarks; the figures are its ratios.
 TYPICAL = 4096
 TRANSFORM = 256
 CHAIN = 10
-#: Samples of the recording that is played over and over: it stays in the cache.
+#: Samples of the recording, which is played repeatedly and stays in the cache.
 SAMPLES = 1 << 16
 OPERATIONS = {
     "copy": "copy",
@@ -67,7 +67,7 @@ class Played:
     clock: str
 
     def run(self, times: int) -> tuple[Trial, int]:
-        """Play it so often: the time, and the bytes that the manager copied."""
+        """Play it the given number of times; return the time and the bytes that the manager copied."""
         memory, operators = QUERIES[self.query]
         q = xs.Query(self.query)
         source = xs.io.array(self.samples, 44_100.0, self.window, repeat=times)
@@ -79,13 +79,13 @@ class Played:
         return trial, run.memory.bytes_copied
 
     def repetitions(self, seconds: float) -> int:
-        """How often to play it for a trial of so many seconds."""
+        """The number of repetitions for a trial of the given length."""
         self.run(1)
         return repetitions(lambda times: self.run(times)[0], seconds)
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Every query with every window, in turns; the costs of a trial are differences within it."""
+    """Every query with every window, in alternation; costs are differences within one trial."""
     check_square()
     # Plus and minus one: squares of squares stay finite.
     samples = np.where(np.arange(SAMPLES) % 3, 1, -1).astype(np.float32)
@@ -115,13 +115,13 @@ def measure(scale: Scale) -> Iterator[Row]:
             for operation in OPERATIONS:
                 yield {
                     "operation": operation, "window": window, "trial": trial,
-                    "ns_a_window": cost_ns[operation], "copies_a_window": copies,
+                    "ns_per_window": cost_ns[operation], "copies_per_window": copies,
                     "pass_ns": took_ns["passed"] / CHAIN,
                 }  # fmt: skip
 
 
 def check_square() -> None:
-    """The kernel squares, and its result keeps the type of its input."""
+    """Check that the kernel squares and keeps the type of its input."""
     samples = np.arange(8, dtype=np.float32)
     q = xs.Query()
     out = q.source(xs.io.array(samples, 1.0, window=8)).map(square).collect()
@@ -131,11 +131,11 @@ def check_square() -> None:
 
 
 def find(rows: Sequence[Row]) -> Finding:
-    """The quickest trial of each operation counts: the least disturbed one."""
+    """Compare the operations by their fastest trials, which are the least disturbed."""
     cost_ns: dict[tuple[str, int], float] = {}
     for row in rows:
         key = (row["operation"], row["window"])
-        cost_ns[key] = min(cost_ns.get(key, np.inf), max(float(row["ns_a_window"]), 0.1))
+        cost_ns[key] = min(cost_ns.get(key, np.inf), max(float(row["ns_per_window"]), 0.1))
     windows = sorted({window for _, window in cost_ns})
     over = {
         (other, w): cost_ns["copy", w] / cost_ns[other, w]
@@ -170,12 +170,12 @@ def _text(
     over: dict[tuple[str, int], float],
     rows: Sequence[Row],
 ) -> str:
-    """What follows from the costs."""
+    """The conclusions from the costs."""
 
     def ratios(other: str) -> str:
         return listed([f"{over[other, w]:.2f}" for w in windows])
 
-    def dearer(other: str) -> str:
+    def costlier(other: str) -> str:
         found = [f"{w:,}" for w in windows if over[other, w] > 1]
         return (
             f"costs more with windows of {listed(found)} samples" if found else "never costs more"
@@ -184,15 +184,15 @@ def _text(
     pass_ns = min(float(row["pass_ns"]) for row in rows)
     copy_ns = cost_ns["copy", TYPICAL]
     return f"""
-With windows of {listed([f"{w:,}" for w in windows])} samples a copy takes {ratios("fft")} times as long as Fourier transforms of {TRANSFORM} points
-over the same samples: as in the paper it counts for little beside a heavy operation.
+With windows of {listed([f"{w:,}" for w in windows])} samples, a copy takes {ratios("fft")} times as long as Fourier transforms of {TRANSFORM} points
+of the same samples. As in the paper, a copy is cheap compared with a heavy operation.
 
-Against X * X sample by sample a copy {dearer("square")}: {ratios("square")} times as much. Against the dot product it {dearer("dot")}:
-{ratios("dot")} times as much. The paper has a factor of about {PAPERS_RATIO:g}. A vector unit multiplies as fast as the cache delivers, so that X * X is bound by the
-reading and writing of its samples, like a copy, and not by its arithmetic.
+Compared with X * X sample by sample, a copy {costlier("square")}: {ratios("square")} times as much. Compared with the dot product, it {costlier("dot")}:
+{ratios("dot")} times as much. The paper has a factor of about {PAPERS_RATIO:g}. A vector unit multiplies as fast as the cache delivers samples, so X * X is limited by
+reading and writing, like a copy, and not by its arithmetic.
 
-Passing a segment by reference takes {pass_ns:,.1f} ns, whatever its width. A copy of {TYPICAL:,} samples takes {copy_ns:,.0f} ns, {copy_ns / pass_ns:,.0f} times as long:
-the paper's conclusion, that fine-grained modularity needs a lighter way to pass segments, holds.
+Passing a segment by reference takes {pass_ns:,.1f} ns for any width. A copy of {TYPICAL:,} samples takes {copy_ns:,.0f} ns, {copy_ns / pass_ns:,.0f} times as long.
+This confirms the paper's conclusion that fine-grained operators need a cheaper way to pass segments.
 """
 
 
@@ -208,8 +208,8 @@ modularity in the query plan.
     measure,
     (
         Plot(
-            "Cost of one operation on a window", "window", "ns_a_window", ("operation",),
-            "ns a window", "samples in a window", {}, log_x=True, log_y=True,
+            "Cost of one operation on a window", "window", "ns_per_window", ("operation",),
+            "ns per window", "samples in a window", {}, log_x=True, log_y=True,
         ),
     ),
     find,

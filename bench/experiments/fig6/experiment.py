@@ -1,8 +1,8 @@
 """Figure 6: DETECTAUDIO under four memory managers, against the size of a batch (section III.B.2).
 
-Every segment lies in memory before the clock starts, in a block of its own, as a sound card would
-leave it there. A batch is what one channel lets in before the next one's turn, so that `sync`
-holds up to a batch of three channels.
+All segments are in memory before the clock starts, each in a block of its own, as a sound card would
+deliver them. A batch is the data that one channel admits before the next channel is served, so `sync`
+buffers up to one batch of three channels.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Samples = npt.NDArray[np.float32]
 SEGMENT_BYTES = SEGMENT * 4
 BATCHES_KB = (16, 64, 256, 1024, 4096)
 LARGEST_KB = BATCHES_KB[-1]
-#: The paper's words: "an order of magnitude better than naive copying", "up to four times higher than
+#: Quoted from the paper: "an order of magnitude better than naive copying", "up to four times higher than
 #: the simple reference-counting approach"; for realloc it gives no number.
 PAPERS_SHARE = {
     "copy-always": " (paper about 0.1)",
     "refcount-copy": " (paper about 0.25)",
     "refcount-realloc": "",
 }
-#: The managers that copy what has been gathered at every append.
+#: The managers that copy the accumulated samples on every append.
 COPYING = ("copy-always", "refcount-copy")
 
 
 def query(recording: Recording, detector: Detector, q: xs.Query) -> SinkRef:
-    """DETECTAUDIO over segments that lie in memory, each in a block of its own."""
+    """DETECTAUDIO over segments in memory, each in a block of its own."""
     timebase = xs.Timebase(recording.rate_hz)
 
     def played(samples: Samples, manager: xs.MemoryManager) -> list[xs.SigSeg]:
@@ -64,14 +64,14 @@ def query(recording: Recording, detector: Detector, q: xs.Query) -> SinkRef:
 
 
 def recorded(seconds: float) -> Recording:
-    """A recording over and over, so long."""
+    """A recording of the given length, repeated from a shorter one."""
     once = generate(seconds=22.0, events=8)
     times = round(seconds / once.seconds)
     return Recording(tuple(np.tile(channel, times) for channel in once.channels), once.rate_hz)
 
 
 def memcpy_bytes_per_second(clock: str) -> float:
-    """How fast this machine copies a batch's worth, the bound of every manager that copies."""
+    """Bytes per second that this machine copies, the upper bound of every manager that copies."""
     now = perf_counter if clock == "wall" else process_time
     source, target = np.ones(LARGEST_KB * 256, np.float32), np.empty(LARGEST_KB * 256, np.float32)
     best = float("inf")
@@ -83,7 +83,7 @@ def memcpy_bytes_per_second(clock: str) -> float:
 
 
 def quickest(contender: Callable[[], Trial], seconds: float) -> Trial:
-    """The best of at most ten runs, or of as many as fit into that time: one is all slow ones get."""
+    """The best of up to ten runs within the given time; at least one run is made."""
     runs = [contender()]
     while len(runs) < 10 and sum(run.seconds for run in runs) < seconds:
         runs.append(contender())
@@ -91,7 +91,7 @@ def quickest(contender: Callable[[], Trial], seconds: float) -> Trial:
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Every manager at every batch, in turns."""
+    """Every manager with every batch size, in alternation."""
     recording = recorded(88.0 if scale.full else 22.0)
     samples = sum(map(len, recording.channels))
     contenders = {}
@@ -104,7 +104,7 @@ def measure(scale: Scale) -> Iterator[Row]:
         declared = partial(query, recording, VARIANTS[variant])
         form = Form(variant, lambda q, _, declared=declared: declared(q))  # type: ignore[misc]
         key = (variant, kilobytes, memory)
-        # Copies are exact whatever the clock does: counted once, in the run that warms up.
+        # The number of copied bytes does not depend on time: it is counted once, in the warm-up run.
         q = xs.Query(variant)
         declared(q)
         copied[key] = engine.run(q).memory.bytes_copied / samples
@@ -121,21 +121,21 @@ def measure(scale: Scale) -> Iterator[Row]:
                 "variant": variant, "memory": memory, "scheduler": "df", "batch_kb": kilobytes,
                 "segment": SEGMENT, "window": VARIANTS[variant].block, "trial": trial,
                 "samples": found.samples, "samples_per_second": found.samples_per_second,
-                "copied_bytes_a_sample": copied[key], "memcpy_bytes_per_second": speed,
+                "copied_bytes_per_sample": copied[key], "memcpy_bytes_per_second": speed,
             }  # fmt: skip
 
 
 class Managers:
-    """What the trials of one variant say of the four managers."""
+    """The results of the four managers for one variant."""
 
     def __init__(self, rows: Sequence[Row], variant: str) -> None:
         mine = [row for row in rows if row["variant"] == variant]
         self.variant = variant
         self.speeds = summary(mine, ["memory", "batch_kb"])
-        # Ratios are those of the best trials: whatever else the machine does hits the means.
+        # Ratios use the best trials, because other load on the machine lowers the means.
         self.top = best(mine, ["memory", "batch_kb"])
         self.memcpy = summary(mine, [], "memcpy_bytes_per_second")[()][0]
-        copied = summary(mine, ["memory", "batch_kb"], "copied_bytes_a_sample")
+        copied = summary(mine, ["memory", "batch_kb"], "copied_bytes_per_sample")
         self.copied = {key: mean for key, (mean, _) in copied.items()}
 
     @property
@@ -145,28 +145,32 @@ class Managers:
 
     @property
     def flatness(self) -> float:
-        """The same, as a share of its best batch."""
+        """Its throughput at the largest batch relative to its best."""
         return self.lazy / max(self.top["refcount-lazy", kb] for kb in BATCHES_KB)
 
     def share(self, memory: str) -> float:
-        """A manager's throughput there, as a share of refcount-lazy's."""
+        """The throughput of a manager at the largest batch relative to refcount-lazy."""
         return self.top[memory, LARGEST_KB] / self.lazy
 
     def of_memcpy(self, memory: str) -> float:
-        """Its throughput there, as a share of what it would be if its copies were one memcpy."""
+        """Its throughput there relative to a run in which its copies cost one memcpy of the same bytes."""
         copying_seconds = self.copied[memory, LARGEST_KB] / self.memcpy
         return self.top[memory, LARGEST_KB] * (1 / self.lazy + copying_seconds)
 
     def figures(self) -> list[Figure]:
         """The ratios, with the paper's in their names."""
-        where = f"{self.variant}, {LARGEST_KB // 1024} MB a channel"
-        found = [Figure(f"{where}: refcount-lazy, of its best", self.flatness, "times", floor=0.9)]
+        where = f"{self.variant}, {LARGEST_KB // 1024} MB per channel"
+        found = [
+            Figure(
+                f"{where}: refcount-lazy relative to its best", self.flatness, "times", floor=0.9
+            )
+        ]
         for memory, paper in PAPERS_SHARE.items():
             told = paper if self.variant == "DETECTAUDIO" else ""
             name = f"{where}: {memory} over refcount-lazy{told}"
             found.append(Figure(name, self.share(memory), "times"))
         for memory in COPYING:
-            name = f"{where}: {memory}, of what memcpy allows"
+            name = f"{where}: {memory} relative to the memcpy bound"
             found.append(Figure(name, self.of_memcpy(memory), "times"))
         return found
 
@@ -187,7 +191,7 @@ class Managers:
         ]
 
     def flat(self) -> str:
-        """Whether refcount-lazy keeps its throughput, as a predicate."""
+        """A verb phrase: whether the throughput of refcount-lazy is constant."""
         return "is flat" if self.flatness >= 0.9 else f"falls to {self.flatness:.2f} of its best"
 
 
@@ -197,29 +201,29 @@ def find(rows: Sequence[Row]) -> Finding:
     figures = [figure for each in found.values() for figure in each.figures()]
     table = [row for each in found.values() for row in each.table()]
     columns = ("variant", "manager", "batch, KB", "Msamples/s", "± 95 %", "over refcount-lazy",
-               "bytes copied a sample")  # fmt: skip
+               "bytes copied per sample")  # fmt: skip
     ours, blocks = found["DETECTAUDIO"], found["DETECTAUDIO-BLOCKS"]
     falling = ours.falling()
     copies = " and ".join(f"`{m}` copies {ours.copied[m, LARGEST_KB]:,.0f} bytes" for m in COPYING)
-    there = f"{LARGEST_KB // 1024} MB a channel"
+    there = f"{LARGEST_KB // 1024} MB per channel"
     text = f"""
 DETECTAUDIO passes windows of {VARIANTS["DETECTAUDIO"].block} samples between its operators, as in the paper; its channels arrive in segments of {SEGMENT:,}.
 `refcount-lazy` {ours.flat()} as batches grow; in the paper it is almost flat. Of the two managers that copy on every append
-{listed(falling) if falling else "none"} {"falls" if len(falling) == 1 else "fall"} with the size of the batch, since each append copies all that has been gathered. At {there}
-{copies} for every sample; memcpy does {ours.memcpy / 1e9:.1f} GB/s here, and the figures
-below say how close to that bound they come.
+{listed(falling) if falling else "none"} {"becomes" if len(falling) == 1 else "become"} slower as the batch grows, because each append copies all accumulated samples. At {there}
+{copies} per sample. memcpy copies {ours.memcpy / 1e9:.1f} GB/s on this machine; the figures
+below show how close each manager comes to this bound.
 
-There `refcount-lazy` is {1 / ours.share("copy-always"):,.1f} times as fast as `copy-always` and {1 / ours.share("refcount-copy"):,.1f} times as fast as `refcount-copy`; in the
-paper it was an order of magnitude and up to four times ahead. The ratio depends on what else a sample costs: the paper's
-application took 133 ns a sample (7.5 million samples/s), ours takes {1e9 / ours.lazy:,.1f} ns, and DETECTAUDIO-BLOCKS, which passes segments of {SEGMENT:,}
-samples between its operators, {1e9 / blocks.lazy:,.1f} ns. There the same copies weigh more: `refcount-lazy` {blocks.flat()}, and is
+With this batch `refcount-lazy` is {1 / ours.share("copy-always"):,.1f} times as fast as `copy-always` and {1 / ours.share("refcount-copy"):,.1f} times as fast as `refcount-copy`; in the
+paper the factors are an order of magnitude and up to four. The ratio depends on the other costs of a sample: the paper's
+application took 133 ns per sample (7.5 million samples/s), ours takes {1e9 / ours.lazy:,.1f} ns, and DETECTAUDIO-BLOCKS, which passes segments of {SEGMENT:,}
+samples between its operators, {1e9 / blocks.lazy:,.1f} ns. Copies are a larger share of the time there: `refcount-lazy` {blocks.flat()}, and is
 {1 / blocks.share("copy-always"):,.1f} times as fast as `copy-always` and {1 / blocks.share("refcount-copy"):,.1f} times as fast as `refcount-copy`.
 
-`refcount-realloc` copies {ours.copied["refcount-realloc", LARGEST_KB]:,.1f} bytes a sample, for it grows blocks by half and calls realloc a few times a batch instead of once an
+`refcount-realloc` copies {ours.copied["refcount-realloc", LARGEST_KB]:,.1f} bytes per sample, because it enlarges blocks by half and calls realloc a few times per batch instead of once per
 append. Against `refcount-lazy` it is {change(ours.share("refcount-realloc"))} in DETECTAUDIO and {change(blocks.share("refcount-realloc"))} in DETECTAUDIO-BLOCKS:
-it writes each sample that it gathers once more, into blocks that are fresh again after every batch, while `refcount-lazy` writes a
-pointer for {SEGMENT:,} samples. Of locking, which the paper names as its other cost, there is none here but a count of who looks into a block:
-a run is one thread.
+it writes every accumulated sample once more, into newly allocated memory after every batch, while `refcount-lazy` writes one
+pointer per {SEGMENT:,} samples. The paper names locking as its other cost. There is no locking here, because the run has one thread;
+only the readers of a block are counted.
 """
     return Finding(figures, columns, table, text)
 
@@ -228,10 +232,10 @@ EXPERIMENT = Experiment(
     "fig6",
     "Figure 6: memory managers as batches grow",
     """
-DETECTAUDIO's throughput against the size of a batch a channel, for four memory managers (section III.B.2).
+The throughput of DETECTAUDIO for batches of different sizes, with four memory managers (section III.B.2).
 `CopyAlways` and `RefCount-Copy` drop substantially beyond 200 KB, because each append to the accumulator of
-`sync` copies it whole: n appends take time in n squared. `RefCount-Realloc` is linear with a larger constant, for
-the calls of realloc() and for locking. `RefCount-Lazy` is almost flat, up to four times as fast as simple
+`sync` copies all of it: the cost of n appends is quadratic in n. `RefCount-Realloc` is linear with a larger constant, because of
+the calls of realloc() and locking. `RefCount-Lazy` is almost flat, up to four times as fast as simple
 reference counting and an order of magnitude faster than naive copying.
 """,
     measure,
@@ -243,7 +247,7 @@ reference counting and an order of magnitude faster than naive copying.
                 "samples_per_second",
                 ("memory",),
                 "Msamples/s",
-                "batch a channel, KB",
+                "batch per channel, KB",
                 {"variant": variant},
                 log_x=True,
                 log_y=True,
@@ -252,12 +256,12 @@ reference counting and an order of magnitude faster than naive copying.
             for variant in VARIANTS
         ),
         Plot(
-            "Bytes copied for every sample",
+            "Bytes copied per sample",
             "batch_kb",
-            "copied_bytes_a_sample",
+            "copied_bytes_per_sample",
             ("memory",),
             "bytes",
-            "batch a channel, KB",
+            "batch per channel, KB",
             {"variant": "DETECTAUDIO"},
             log_x=True,
             log_y=True,

@@ -17,14 +17,14 @@ from xstream.bench.report import Figure
 from xstream.bench.wording import NOTICEABLE, listed
 
 BURST = 64
-#: Offered, in multiples of what the depth-first scheduler serves at its best.
+#: Offered loads, as multiples of the capacity under the depth-first scheduler.
 LOADS = (0.25, 0.5, 1.0, 2.0, 4.0)
 MOST = LOADS[-1]
 CONTROLS = {"with": BURST, "without": None}
 #: Throughput over FIFO's with rate control, in the paper.
 PAPERS_GAIN = {"fifo": 1.0, "fifo-slice": 1.11, "rtc": 1.20, "df": 1.51}
 PAPERS_FIFO_SAMPLES_PER_SECOND = 4.5e6
-#: From one window of the detector to the next operator: rewindow, Hann, FFT, score, CFAR, sync.
+#: The hops of one window: rewindow, Hann, FFT, score, CFAR, sync.
 HOPS = 5
 CHANNELS = 4
 
@@ -69,7 +69,7 @@ class Load:
         )
 
     def capacity(self, seconds: float) -> tuple[int, float]:
-        """Repetitions of a run of so many seconds, and the samples per second that df serves."""
+        """The repetitions for a run of the given length, and the samples per second under df."""
         self.serve(1, "df", BURST, None)
         probe = self.serve(4, "df", BURST, None)
         repeat = max(2, round(4 * seconds / probe.wall_seconds))
@@ -78,7 +78,7 @@ class Load:
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Every scheduler at every load, controlled and not, in turns."""
+    """Every scheduler at every load, with and without rate control, in alternation."""
     recording = generate(seconds=10.0, events=4)
     loads = {name: Load(recording, detector) for name, detector in VARIANTS.items()}
     # A run is long enough for queues to build up: a few times a trial of the other experiments.
@@ -107,7 +107,7 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 class Schedulers:
-    """What the trials of one variant say of the four schedulers."""
+    """The results of the four schedulers for one variant."""
 
     def __init__(self, rows: Sequence[Row], variant: str) -> None:
         mine = [row for row in rows if row["variant"] == variant]
@@ -127,11 +127,11 @@ class Schedulers:
         return self.work["with", name, MOST] / self.work["with", "fifo", MOST]
 
     def kept(self, name: str) -> float:
-        """What is left of the throughput there without rate control."""
+        """The throughput there without rate control relative to that with rate control."""
         return self.work["without", name, MOST] / self.work["with", name, MOST]
 
     def of_peak(self, name: str) -> float:
-        """The throughput at the largest load, as a share of the best from one times the load."""
+        """The throughput at the largest load relative to the best at loads of 1 and more."""
         peak = max(self.work["with", name, load] for load in LOADS if load >= 1)
         return self.work["with", name, MOST] / peak
 
@@ -154,15 +154,15 @@ class Schedulers:
         """The ratios, with the paper's in their names."""
         found = []
         for name in xs.SCHEDULER_NAMES:
-            what = f"{self.variant}, {name}, controlled: at {MOST:g} x the load, of its peak"
+            what = f"{self.variant}, {name}, with rate control: load {MOST:g} relative to its peak"
             floor = 0.9 if name == "df" else None
             found.append(Figure(what, self.of_peak(name), "times", floor=floor))
-            what = f"{self.variant}, {name}: not controlled over controlled there"
+            what = f"{self.variant}, {name}: without rate control relative to with, load {MOST:g}"
             found.append(Figure(what, self.kept(name), "times"))
         for name, gain in PAPERS_GAIN.items():
             if name != "fifo":
                 told = f" (paper {gain:g})" if self.variant == "DETECTAUDIO" else ""
-                what = f"{self.variant}, {name} over fifo, controlled{told}"
+                what = f"{self.variant}, {name} over fifo, with rate control{told}"
                 found.append(Figure(what, self.gain(name), "times"))
         return found
 
@@ -177,17 +177,17 @@ class Schedulers:
 
 
 def find(rows: Sequence[Row]) -> Finding:
-    """Flat with rate control? And in which order?"""
+    """Whether throughput is constant with rate control, and the order of the schedulers."""
     found = {variant: Schedulers(rows, variant) for variant in VARIANTS}
     columns = ("variant", "rate control", "scheduler", "load", "Msamples/s", "± 95 %",
-               "by processor time", "queued tuples", "memory, MB")  # fmt: skip
+               "Msamples/s of CPU time", "queued tuples", "memory, MB")  # fmt: skip
     ours, blocks = found["DETECTAUDIO"], found["DETECTAUDIO-BLOCKS"]
     text = f"""
 {_control_text(ours, blocks)}
 
 {_order_text(ours, blocks)}
 
-Samples per second are measured by the wall clock, so that a busy machine lowers them. The column by processor time
+Samples per second are measured by the wall clock, so other load on the machine lowers them. The column with CPU time
 counts only the time that the run itself used, without idle time between arrivals.
 """
     figures = [figure for each in found.values() for figure in each.figures()]
@@ -203,27 +203,27 @@ def _control_text(ours: Schedulers, blocks: Schedulers) -> str:
         if each.of_peak(name) < 0.9
     ]
     flat = "under every scheduler, as in the paper" if not falling else (
-        f"except under {listed(falling)}; in the paper it is flat under every scheduler"
+        f"except under {listed(falling)}; in the paper it is constant under every scheduler"
     )  # fmt: skip
     keeps = {name: ours.kept(name) for name in xs.SCHEDULER_NAMES}
     grown = {name: ours.memory["without", name, MOST][0] for name in xs.SCHEDULER_NAMES}
     queued = ours.queued["without", "fifo", MOST][0]
     losing = [f"`{name}`" for name, kept in keeps.items() if kept < 1 - NOTICEABLE]
     lost = f"{listed(losing)} {'loses' if len(losing) == 1 else 'lose'}" if losing else "none loses"
-    return f"""With rate control throughput is flat beyond what can be served, {flat}. Without it, whatever has
-arrived waits in the queues: {queued:,.0f} tuples at most in one queue under `fifo` at {MOST:g} times the load, and more the longer the run.
+    return f"""With rate control the throughput stays constant beyond capacity {flat}. Without rate control, all tuples that have
+arrived wait in queues: at {MOST:g} times the capacity, one queue of `fifo` holds up to {queued:,.0f} tuples, and more in longer runs.
 
-What that costs depends on what a scheduler does with a long queue. `rtc` and `fifo-slice` drain it into the next one: windows become
-spectra before the first score is taken. At {MOST:g} times the load queues and segments take {grown["rtc"]:.0f} and {grown["fifo-slice"]:.0f} MB, against {grown["fifo"]:.0f} under
-`fifo` and {grown["df"]:.0f} under `df`. Without control {listed([f"`{name}` keeps {kept:.2f}" for name, kept in keeps.items()])} of its
-throughput by processor time, so that {lost} more than {NOTICEABLE:.0%}; how much is lost varies from run to run with
-the shared cache and what else uses it. In DETECTAUDIO-BLOCKS, where a queued tuple holds {VARIANTS[blocks.variant].windows} windows,
-{listed([f"`{name}` keeps {blocks.kept(name):.2f}" for name in xs.SCHEDULER_NAMES])}. The paper's lost under all four, because each queued
-tuple of its engine was allocated on a heap that grew and shrank."""
+The cost depends on how a scheduler processes a long queue. `rtc` and `fifo-slice` drain it into the next queue: all windows are
+transformed before the first score is computed. At {MOST:g} times the capacity, queues and segments take {grown["rtc"]:.0f} and {grown["fifo-slice"]:.0f} MB, compared with {grown["fifo"]:.0f} MB under
+`fifo` and {grown["df"]:.0f} MB under `df`. Without rate control {listed([f"`{name}` keeps {kept:.2f}" for name, kept in keeps.items()])} of its
+throughput, measured in CPU time: {lost} more than {NOTICEABLE:.0%}. The loss varies from run to run with
+the other users of the shared cache. In DETECTAUDIO-BLOCKS, where a queued tuple holds {VARIANTS[blocks.variant].windows} windows,
+{listed([f"`{name}` keeps {blocks.kept(name):.2f}" for name in xs.SCHEDULER_NAMES])}. In the paper throughput drops under all four, because its engine
+allocated every queued tuple on the heap."""
 
 
 def _order_text(ours: Schedulers, blocks: Schedulers) -> str:
-    """Which scheduler is faster, and by how many nanoseconds a hop."""
+    """The order of the schedulers, and the nanoseconds per hop between them."""
     hop_ns = (ours.window_ns("fifo") - ours.window_ns("df")) / HOPS
     papers_window_ns = (
         1e9 * VARIANTS[ours.variant].window * CHANNELS / PAPERS_FIFO_SAMPLES_PER_SECOND
@@ -232,24 +232,24 @@ def _order_text(ours: Schedulers, blocks: Schedulers) -> str:
     gains = listed([f"`{n}` {ours.gain(n):.2f}" for n in xs.SCHEDULER_NAMES if n != "fifo"])
     papers = listed([f"{gain:g}" for name, gain in PAPERS_GAIN.items() if name != "fifo"])
     less = all(ours.gain(name) < PAPERS_GAIN[name] for name in ("fifo-slice", "rtc"))
-    smaller = ", so that less of that gain is left" if less else ""
+    smaller = ", so the gain is smaller" if less else ""
     blocks_gains = listed([f"{blocks.gain(n):.2f}" for n in xs.SCHEDULER_NAMES if n != "fifo"])
     return f"""With rate control the order is {ours.order()}; in the paper it is `df`, `rtc`, `fifo-slice`, `fifo`. Relative to
 `fifo`, {gains}, where the paper has {papers}. A window of {VARIANTS[ours.variant].window} samples takes
-{ours.window_ns("fifo"):,.0f} ns under `fifo` and {ours.window_ns("df"):,.0f} ns under `df`, the other three channels included. It makes {HOPS} hops, so that `df` saves
-{hop_ns:,.0f} ns a hop by not writing the tuple to a queue and reading it back. The paper's figures give about {papers_hop_ns:,.0f} ns a hop by the
-same sum: its queues allocated memory for every tuple, ours are rings that are allocated once. The operators are what remains: the Fourier transform
-alone takes {ours.fft_share:.0%} of a run's time under `df`, called for one window at a time.
+{ours.window_ns("fifo"):,.0f} ns under `fifo` and {ours.window_ns("df"):,.0f} ns under `df`, including the other three channels. It makes {HOPS} hops, so `df` saves
+{hop_ns:,.0f} ns per hop by not writing the tuple to a queue and reading it back. The same calculation with the paper's figures gives about {papers_hop_ns:,.0f} ns
+per hop: its queues allocated memory for every tuple, ours are rings that are allocated once. Most of the remaining time is spent in operators: the Fourier
+transform, which is called for one window at a time, takes {ours.fft_share:.0%} of the time under `df`.
 
-`fifo-slice` and `rtc` gain in the paper because they stay with one operator and its code, which the switching of FIFO evicts from the caches. Here the
-operators of this query fit into the caches together (the experiment `cache` counts the misses){smaller}.
-DETECTAUDIO-BLOCKS makes {VARIANTS[blocks.variant].windows} times fewer hops: there the gains over `fifo` are {blocks_gains}. `xstream bench enginebench`, in which nothing but hops is left, shows what the schedulers differ in."""
+In the paper `fifo-slice` and `rtc` are faster than FIFO because they stay with one operator, whose code FIFO evicts from the cache when it switches. Here all
+operators of the query fit into the cache together (the experiment `cache` counts the misses){smaller}.
+DETECTAUDIO-BLOCKS makes {VARIANTS[blocks.variant].windows} times fewer hops: there the gains over `fifo` are {blocks_gains}. `xstream bench enginebench` consists only of hops and shows the difference between the schedulers."""
 
 
 def _plot(variant: str, control: str, letter: str) -> Plot:
     return Plot(
         f"({letter}) {variant}, {control} rate control", "load", "samples_per_second",
-        ("scheduler",), "Msamples/s served", "offered load, in multiples of what df serves",
+        ("scheduler",), "Msamples/s served", "offered load, in multiples of the capacity under df",
         {"variant": variant, "rate_control": control}, log_x=True, scale=1e-6,
     )  # fmt: skip
 
@@ -258,9 +258,9 @@ EXPERIMENT = Experiment(
     "fig7",
     "Figure 7: offered load under four schedulers, without and with rate control",
     """
-DETECTAUDIO while more and more is offered (section III.C.3). Without rate control throughput drops once the load
-is more than can be served: queues build up, and allocating for them burdens the virtual memory manager. With it
-every scheduler's response is flat. FIFO tops out at about 4.5 million samples/s, FIFO-Slice is 11 % better, RTC
+DETECTAUDIO under increasing load (section III.C.3). Without rate control throughput drops once the load
+exceeds the capacity: queues build up, and their allocations burden the virtual memory manager. With rate control
+the throughput of every scheduler stays constant. FIFO reaches at most about 4.5 million samples/s, FIFO-Slice is 11 % better, RTC
 20 %, and DF 51 %.
 """,
     measure,

@@ -1,4 +1,4 @@
-"""Figure 8: what each idea of segments brings, under all schedulers (section IV.B)."""
+"""Figure 8: the gain of each data model, under all schedulers (section IV.B)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .forms import DETECTAUDIO, PIPELINE, Declare
 
 NAMES = xs.SCHEDULER_NAMES
 FUSED = "df, fused"
-#: A scheduler, and whether chains of kernels are compiled into one function. The schedulers are
-#: compared without that, which only df has.
+#: Schedulers, and whether chains of kernels are compiled into one function. Only df supports
+#: this, so the schedulers are compared without it.
 ENGINES = {**{name: (name, False) for name in NAMES}, FUSED: ("df", True)}
 OTHERS = [name for name in NAMES if name != "df"]
 BLOCKS = "DETECTAUDIO-BLOCKS"
@@ -36,7 +36,7 @@ def _form(name: str, declare: Declare, recording: Any) -> Form:
 
 
 def library_join_rows_per_second(recording: Recording, clock: str) -> float:
-    """Arrow's hash join of the four channels on their timestamps: samples of all channels by second."""
+    """Arrow's hash join of the four channels on their timestamps: samples of all channels per second."""
     import pyarrow as pa
 
     now = perf_counter if clock == "wall" else process_time
@@ -45,7 +45,7 @@ def library_join_rows_per_second(recording: Recording, clock: str) -> float:
         for i, channel in enumerate(recording.channels)
     ]
     threads = pa.cpu_count()
-    pa.set_cpu_count(1)  # as many as a run of ours has
+    pa.set_cpu_count(1)  # our runs have one thread, too
     try:
         begin = now()
         joined = tables[0]
@@ -60,7 +60,7 @@ def library_join_rows_per_second(recording: Recording, clock: str) -> float:
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Every form under every scheduler, in turns."""
+    """Every form under every scheduler, in alternation."""
     pressure = pressure_recording(14.0, 6, 3)
     audio = audio_recording(4.0, 3)
     contenders = {}
@@ -91,7 +91,7 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 class Models:
-    """What the trials say of the data models, as ratios."""
+    """The results of the data models, as ratios."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         by = ["application", "behind", "model", "scheduler"]
@@ -108,7 +108,7 @@ class Models:
         )
 
     def kept(self, application: str, model: str, behind: str) -> float:
-        """What sync or join leaves of the throughput before it, averaged over schedulers."""
+        """Throughput with sync or join relative to that before it, averaged over schedulers."""
         return fmean(
             self.speeds[application, behind, model, n]
             / self.speeds[application, "before", model, n]
@@ -116,12 +116,12 @@ class Models:
         )
 
     def synced(self, application: str) -> float:
-        """What sync leaves under df, from the best trials."""
+        """Throughput with sync relative to that before it under df, from the best trials."""
         with_sync = self.top[application, "sync", "SEGS", "df"]
         return with_sync / self.top[application, "before", "SEGS", "df"]
 
     def fused(self, application: str, behind: str) -> float:
-        """What compiling chains of kernels brings where every sample is a tuple."""
+        """The gain from compiling chains of kernels where every sample is a tuple."""
         key = (application, behind, "SAMPLES")
         return self.top[(*key, FUSED)] / self.top[(*key, "df")]
 
@@ -135,11 +135,11 @@ class Models:
         columns = ("PIPELINE", "", "WINDOWS", "WINDOWSTRIDE")
         segs = ("before", "SEGS", "WINDOWS")
         found = [
-            ("DETECTAUDIO with sync, of before it, df (paper 0.9)", self.synced("DETECTAUDIO"), 0.9),
-            (f"{BLOCKS} with sync, of before it, df", self.synced(BLOCKS), 0.9),
-            ("DETECTAUDIO with join, of before it, SAMPLES (paper 0.2)",
+            ("DETECTAUDIO with sync relative to before it, df (paper 0.9)", self.synced("DETECTAUDIO"), 0.9),
+            (f"{BLOCKS} with sync relative to before it, df", self.synced(BLOCKS), 0.9),
+            ("DETECTAUDIO with join relative to before it, SAMPLES (paper 0.2)",
              self.kept("DETECTAUDIO", "SAMPLES", "join"), None),
-            ("DETECTAUDIO with join, of before it, WINDOWS",
+            ("DETECTAUDIO with join relative to before it, WINDOWS",
              self.kept("DETECTAUDIO", "WINDOWS", "join"), None),
             ("our join over Arrow's hash join, one thread", self.joined("SAMPLES") / self.arrow, None),
             ("PIPELINE, SAMPLES, df fused over not fused", self.fused("PIPELINE", ""), 5.0),
@@ -172,7 +172,7 @@ def find(rows: Sequence[Row]) -> Finding:
 
 
 def _models_text(found: Models) -> str:
-    """What windows, columns and segments bring."""
+    """The gains from windows, columns and segments."""
     windowstride = {
         "df": found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", ["df"]),
         "the others": found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", OTHERS),
@@ -182,28 +182,28 @@ def _models_text(found: Models) -> str:
         name: found.gain(name, behind, "SEGS", "WINDOWS", NAMES)
         for name, behind in (("PIPELINE", ""), ("DETECTAUDIO", "before"), (BLOCKS, "before"))
     }
-    return f"""{_steps(windowstride, columns, segs)} The steps have other sizes than the paper's. Giving up one tuple per sample is
-{change(windowstride["df"])} under `df` and {change(windowstride["the others"])} under the others, where the paper has 1.4 and 3: our operators are
-compiled and vectorised, so that handing a tuple over is most of what a sample costs, and the paper's operators took hundreds of nanoseconds.
+    return f"""{_steps(windowstride, columns, segs)} The factors differ from the paper's. Windows instead of one tuple per sample are
+{change(windowstride["df"])} under `df` and {change(windowstride["the others"])} under the others, where the paper has 1.4 and 3. Our operators are
+compiled and vectorised, so passing a tuple is most of the cost of a sample; the paper's operators took hundreds of nanoseconds per sample.
 
 Columns instead of rows are {change(columns)}, where the paper has 1.7 to 2. Leaving timestamps out is {change(segs["PIPELINE"])} in PIPELINE and
 {change(segs["DETECTAUDIO"])} in DETECTAUDIO, where the paper has 1.6 and 1.8. The paper explains its gains by the exhaustion of an L2 cache of
-1 MB, and a window of 8,192 rows, 128 KB, is far from exhausting today's. What remains is the copying between orders. In DETECTAUDIO a window of
-{VARIANTS["DETECTAUDIO"].block} samples costs the same call of the Fourier transform whether its samples come as rows or as a column; {BLOCKS} transforms
-{VARIANTS[BLOCKS].windows} windows in one call, and there leaving timestamps out is {change(segs[BLOCKS])}, for the vector instructions that rows
-prevent in its cheaper operators."""
+1 MB. A window of 8,192 rows (128 KB) fits easily into current caches, so only the cost of copying rows into columns remains. In DETECTAUDIO a window of
+{VARIANTS["DETECTAUDIO"].block} samples needs one call of the Fourier transform for rows and for columns. {BLOCKS} transforms
+{VARIANTS[BLOCKS].windows} windows in one call; leaving timestamps out is {change(segs[BLOCKS])} there, because the cheaper operators can use vector
+instructions on columns."""
 
 
 def _fused_text(found: Models) -> str:
-    """What the compiled chains change in the comparison of models."""
+    """How compiled chains change the comparison of models."""
     stride = found.gain("PIPELINE", "", "WINDOWSTRIDE", "SAMPLES", [FUSED])
-    return f"""The schedulers are compared without fusion, which only `df` has. With it, chains of kernels are compiled into one function: one tuple per
-sample is {change(found.fused("PIPELINE", ""))} in PIPELINE and {change(found.fused("DETECTAUDIO", "before"))} in DETECTAUDIO before `sync`. Windows are then
+    return f"""The schedulers are compared without fusion, because only `df` supports it. With fusion, chains of kernels are compiled into one function. With one tuple per
+sample, fusion is {change(found.fused("PIPELINE", ""))} in PIPELINE and {change(found.fused("DETECTAUDIO", "before"))} in DETECTAUDIO before `sync`. With fusion, windows are
 {change(stride)} over single samples in PIPELINE."""
 
 
 def _join_text(found: Models) -> str:
-    """What sync and join cost, and where depth-first loses."""
+    """The costs of sync and join, and the case in which depth-first is slower."""
     speeds, join = found.speeds, found.joined("SAMPLES")
     lost = (
         speeds["DETECTAUDIO", "join", "WINDOWS", "df"]
@@ -213,19 +213,19 @@ def _join_text(found: Models) -> str:
         speeds["DETECTAUDIO", "join", "SAMPLES", "df"]
         / speeds["DETECTAUDIO", "join", "SAMPLES", "fifo"]
     )
-    return f"""`sync` leaves {found.synced("DETECTAUDIO"):.2f} of the throughput under `df`, the hash join {found.kept("DETECTAUDIO", "SAMPLES", "join"):.2f} of that of single samples, and {found.kept("DETECTAUDIO", "WINDOWS", "join"):.3f} of that of windows,
-since it takes samples one by one whatever they came in. The join takes {join / 1e6:,.1f} million samples/s of four channels, {join / found.arrow:.1f} times what
-Arrow's hash join does with the same rows in one thread, building its tables included. It forgets a pair as soon as it has met, so its tables
-stay small, which the paper's did not. Over windows it takes {found.joined("WINDOWS") / 1e6:,.1f} million samples/s, {found.joined("WINDOWS") / join:.2f} times as many as over single
-samples. The difference to `sync` is in the number of comparisons, one a sample against one a range.
+    return f"""With `sync`, {found.synced("DETECTAUDIO"):.2f} of the throughput under `df` remains. With the hash join, {found.kept("DETECTAUDIO", "SAMPLES", "join"):.2f} of the throughput of single samples and {found.kept("DETECTAUDIO", "WINDOWS", "join"):.3f} of that of windows
+remain, because the join always processes single samples. The join processes {join / 1e6:,.1f} million samples/s of four channels, {join / found.arrow:.1f} times as many as
+Arrow's hash join of the same rows on one thread, including the construction of its tables. It removes a pair as soon as it is complete, so its tables
+stay small, unlike the paper's. Over windows it processes {found.joined("WINDOWS") / 1e6:,.1f} million samples/s, {found.joined("WINDOWS") / join:.2f} times as many as over single
+samples. `sync` is cheaper because it needs one comparison per range instead of one per sample.
 
-With join over windows `df` is {change(lost)} against `fifo`; over single samples it is {change(single)}. Unpacked windows
-are the paper's heavy hitter: 64 windows of a burst become 262,144 rows, and `df` puts all rows of one channel into a table before the next channel has
-its turn, where `fifo` serves the channels evenly. The experiment `heavyhitter` varies the burst and measures the memory."""
+With join over windows `df` is {change(lost)} compared with `fifo`; over single samples it is {change(single)}. Unpacked windows
+are the heavy hitter of the paper: the 64 windows of a burst become 262,144 rows, and `df` inserts all rows of one channel into a table before it serves the
+next channel, while `fifo` serves the channels evenly. The experiment `heavyhitter` varies the burst and measures the memory."""
 
 
 def _steps(windowstride: dict[str, float], columns: float, segs: dict[str, float]) -> str:
-    """Which of the paper's steps are gains here."""
+    """The steps of the paper that are gains here."""
     steps = {
         **{f"windows under {name}": ratio for name, ratio in windowstride.items()},
         "columns": columns,
@@ -233,7 +233,7 @@ def _steps(windowstride: dict[str, float], columns: float, segs: dict[str, float
     }
     others = [name for name, ratio in steps.items() if not change(ratio).startswith("a gain")]
     if not others:
-        return "Every step that the paper takes is a gain here too."
+        return "Every step of the paper is a gain here, too."
     return f"Of the paper's steps, {listed(others)} bring no gain here; the others do."
 
 
@@ -248,13 +248,13 @@ EXPERIMENT = Experiment(
     "fig8",
     "Figure 8: approaches to data modelling, under four schedulers",
     """
-PIPELINE and DETECTAUDIO in versions that enable one improvement after another (section IV.B). SAMPLES passes every
-<time, value> as a tuple; WINDOWSTRIDE passes windows of such rows and computes on them as they lie; WINDOWS copies them
-into columns before heavy operators; SEGS is the version with segments, without timestamps in between.
+PIPELINE and DETECTAUDIO in versions that add one improvement after another (section IV.B). SAMPLES passes every
+<time, value> as a tuple; WINDOWSTRIDE passes windows of such rows and computes on the rows; WINDOWS copies them
+into columns before heavy operators; SEGS passes segments without timestamps.
 
 WINDOWSTRIDE over SAMPLES: 1.4 times under DF, 3 times under the others. WINDOWS over WINDOWSTRIDE: 2 times, 1.7 under DF.
-SEGS over WINDOWS: 1.6 times in PIPELINE, 1.8 in DETECTAUDIO. `sync` leaves 0.9 of the throughput of DETECTAUDIO before
-it, a symmetric hash join on timestamps 0.2.
+SEGS over WINDOWS: 1.6 times in PIPELINE, 1.8 in DETECTAUDIO. With `sync`, 0.9 of the throughput of DETECTAUDIO before
+it remains, with a symmetric hash join on timestamps 0.2.
 """,
     measure,
     (

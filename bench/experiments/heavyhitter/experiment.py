@@ -2,7 +2,7 @@
 
 Four channels are unpacked into single samples, each window into 4,096 tuples, and joined on their
 timestamps: DETECTAUDIO with `join`, without its detector. The larger the burst that rate control
-admits, the more rows of one channel are in a table before the next channel has its turn.
+admits, the more rows of one channel are in a table before the next channel is served.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RATE_HZ = 48_000.0
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """One run: its speed, and the memory that it took."""
+    """The speed and the memory of one run."""
 
     samples_per_second: float
     queue_bytes: int
@@ -60,7 +60,7 @@ def join(samples: npt.NDArray[np.float32], scheduler: str, burst: int, clock: st
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    """Every scheduler with every burst, in turns."""
+    """Every scheduler with every burst, in alternation."""
     windows = MOST if scale.full else 64
     samples = np.random.default_rng(7).normal(size=windows * WINDOW).astype(np.float32)
     join(samples[:WINDOW], "df", 1, scale.clock)  # compiled before the first trial
@@ -79,7 +79,7 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 def find(rows: Sequence[Row]) -> Finding:
-    """From which burst on does df lose, and to whom?"""
+    """The bursts with which df is slower than fifo."""
     by = ["scheduler", "tuple_burst"]
     means, top = summary(rows, by), best(rows, by)
     queues, resident = summary(rows, by, "queue_mb"), summary(rows, by, "resident_mb")
@@ -87,34 +87,34 @@ def find(rows: Sequence[Row]) -> Finding:
     most = bursts[-1]
     over_fifo = {burst: top["df", burst] / top["fifo", burst] for burst in bursts}
     figures = [
-        Figure(f"df over fifo, {burst} windows a burst", ratio, "times")
+        Figure(f"df over fifo, {burst} windows per burst", ratio, "times")
         for burst, ratio in over_fifo.items()
     ]
-    name = f"memory of df over fifo's, {most} windows a burst"
+    name = f"memory of df over fifo's, {most} windows per burst"
     figures.append(Figure(name, resident["df", most][0] / resident["fifo", most][0], "times"))
     table = [
         (name, burst, f"{mean / 1e6:,.2f}", f"{half / 1e6:,.2f}", f"{queues[name, burst][0]:,.1f}",
          f"{resident[name, burst][0]:,.1f}")
         for (name, burst), (mean, half) in means.items()
     ]  # fmt: skip
-    columns = ("scheduler", "windows a burst", "Msamples/s", "± 95 %", "queues, MB",
+    columns = ("scheduler", "windows per burst", "Msamples/s", "± 95 %", "queues, MB",
                "process grew, MB")  # fmt: skip
     losing = [burst for burst in bursts if over_fifo[burst] < 0.97]
     fastest = max(NAMES, key=lambda n: top[n, most])
-    where = f"`df` loses to `fifo` with {listed([str(b) for b in losing])} windows a burst" if losing else (
+    where = f"`df` loses to `fifo` with {listed([str(b) for b in losing])} windows per burst" if losing else (
         "`df` does not lose to `fifo` in this run, unlike in the paper"
     )  # fmt: skip
     ratios = listed([f"{change(over_fifo[b])} with {b}" for b in (bursts[0], most)])
     text = f"""
-{where}. Against `fifo`, `df` is {ratios}. With {most} windows a burst
+{where}. Against `fifo`, `df` is {ratios}. With {most} windows per burst
 `{fastest}` is the fastest scheduler.
 
 A window of {WINDOW:,} samples becomes {WINDOW:,} tuples in `unpack`, and a burst of {most} windows {most * WINDOW:,} tuples of every channel. `df` calls the join for
-each of them at once, so that all rows of a channel are in a hash table before the first row of the next channel arrives to meet them: no queue
-grows ({queues["df", most][0]:,.0f} MB), but the tables do, and the process takes {resident["df", most][0]:,.0f} MB more. `fifo` takes one tuple of each
-queue in turn. The rows wait in its queues ({queues["fifo", most][0]:,.0f} MB), the channels meet row by row, and the tables stay small enough for the cache; the process
-takes {resident["fifo", most][0]:,.0f} MB more. `rtc` and `fifo-slice` drain a queue before they turn to the next one, so that both queues ({queues["rtc", most][0]:,.0f} and {queues["fifo-slice", most][0]:,.0f} MB) and tables grow.
-The remedy is a small burst: `df` reaches {top["df", bursts[0]] / 1e6:,.1f} million samples/s with one window a burst and {top["df", most] / 1e6:,.1f} million with {most}.
+each of them immediately, so all rows of a channel are in a hash table before the first row of the next channel arrives. No queue
+grows ({queues["df", most][0]:,.0f} MB), but the tables do: the process grows by {resident["df", most][0]:,.0f} MB. `fifo` takes one tuple of each
+queue in turn. The rows wait in its queues ({queues["fifo", most][0]:,.0f} MB), the channels are joined row by row, and the tables stay small enough for the cache; the process
+grows by {resident["fifo", most][0]:,.0f} MB. `rtc` and `fifo-slice` drain a queue before they turn to the next one, so both queues ({queues["rtc", most][0]:,.0f} and {queues["fifo-slice", most][0]:,.0f} MB) and tables grow.
+The remedy is a small burst: `df` reaches {top["df", bursts[0]] / 1e6:,.1f} million samples/s with one window per burst and {top["df", most] / 1e6:,.1f} million with {most}.
 """
     return Finding(figures, columns, table, text)
 
