@@ -20,7 +20,7 @@ import pytest
 
 import xstream as xs
 from tests.reference import numbers
-from xstream.kernels._numba import PlainEmitter
+from xstream.kernels._emitter import PlainEmitter
 from xstream.ops import (
     cfar,
     decimate,

@@ -22,8 +22,8 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.extending import models, overload_attribute, overload_method, register_model
 from numba.np.numpy_support import from_dtype
 
+from xstream.kernels._emitter import checked_emit
 from xstream.kernels._inner import INNER
-from xstream.kernels._numba import checked_emit
 
 __all__ = ["DeclaredOut", "inferred"]
 

@@ -24,8 +24,9 @@ from numba.extending import (
 from numba.np.arrayobj import make_array, populate_array
 
 from xstream._native import lib
+from xstream.kernels._emitter import checked_emit
 from xstream.kernels._inner import INNER
-from xstream.kernels._numba import RAISED_AT, _fetch_exception, checked_emit, fill
+from xstream.kernels._numba import RAISED_AT, _fetch_exception, fill
 
 _WORD = ir.IntType(64)
 STATUS, ENDED = int(lib.XS_REGION_STATUS), int(lib.XS_REGION_ENDED)

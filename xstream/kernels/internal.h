@@ -5,6 +5,37 @@
 #include "kernel.h"
 #include "rolling.h"
 
+typedef struct xs_state xs_state; /* the header of a state array (state.c) */
+
+typedef struct {
+    int64_t itemsize; /* 0: a scalar */
+    int32_t rule;
+    int64_t num, den, next;
+    xs_seg *seg; /* allocated but not sent yet */
+} xs_output;
+
+/* The fields that every call uses share one cache line, next to the operator's and the frame's,
+ * because a long chain of operators does not fit into the L1 cache. */
+typedef struct xs_kernel {
+    xs_op op;
+    _Alignas(64) void (*call)(int64_t *frame);
+    xs_state *outgrown;
+    int64_t start; /* start index of the first input segment */
+    const void *first_data; /* and the address of its samples */
+    const xs_slot *tuple;   /* the input of this call; NULL after the last tuple */
+    xs_slot *taken_from; /* the slot whose segment the output may take over; NULL: shared */
+    int32_t in_place; /* the field whose samples the output may overwrite; -1: none */
+    int32_t mode;
+    bool send_failed, at_end;
+    bool filters_windows; /* only filters single windows; known after the first tuple */
+
+    xs_output *output;
+    uint64_t used; /* bit mask of the input fields that the kernel reads */
+    xs_rolling **rolling; /* by state, NULL for arrays; NULL if no state is rolling */
+    int32_t outputs_at, outputs, states_at, states;
+    _Alignas(64) int64_t frame[];
+} xs_kernel;
+
 void rolling_free(xs_rolling *rolling);
 /* Replaces state k by a rolling segment and frees the previous one. */
 bool kernel_keep_rolling(xs_op *op, int32_t k, xs_rolling *rolling);
@@ -13,6 +44,13 @@ xs_rolling *kernel_rolling(xs_op *op, int32_t k);
 /* The samples of a segment as one contiguous range. A segment of several pieces is joined and stays
  * joined; blocks that may move are pinned in `hold`. NULL if memory ran out. */
 const void *kernel_contiguous(xs_seg *seg, xs_block **hold);
+/* What the adapter of a kernel calls (XS_FRAME_ALLOCATE and XS_FRAME_KEEP in kernel.h). */
+void *kernel_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start);
+void *kernel_keep(int64_t *frame, int64_t field, int64_t width, int64_t given_start, const char *data,
+                  xs_meminfo *owner);
+/* Returns an input segment that was taken over to its tuple. */
+void kernel_give_back(xs_kernel *kernel);
+void kernel_free_states(xs_kernel *kernel);
 /* Frees the state arrays that the last call replaced by larger ones. */
 void kernel_free_outgrown(xs_op *op);
 int32_t kernel_states(const xs_op *op); /* the number of states */
