@@ -14,14 +14,22 @@ import numpy as np
 import xstream as xs
 from linearroad.schema import BALANCE, KINDS, TRAVEL_TIME, column
 
-__all__ = ["DIGEST_WIDTH", "TOLD", "add", "digest_answers", "digest_balances", "tell", "weight"]
+__all__ = [
+    "COUNTS",
+    "DIGEST_WIDTH",
+    "add",
+    "answer_counts",
+    "digest_answers",
+    "digest_balances",
+    "weight",
+]
 
 COUNT, WEIGHT, FIRST, SECOND = range(4)
 DIGEST_WIDTH = 4  # numbers per kind of answers
 MOST_SECONDS = 7 * 24 * 3600
 
 #: The number of answers of each kind to a second, and whether no later second has been read.
-TOLD = {"time": int, "last": bool, "count": column("int64")}
+COUNTS = {"time": int, "last": bool, "count": column("int64")}
 
 
 @numba.njit(inline="always")
@@ -55,7 +63,7 @@ def minute_of(sums, time, width):
 
 @xs.kernel(
     state={"sums": np.zeros(KINDS * DIGEST_WIDTH, np.int64), "unanswerable": np.zeros(1, np.int64)},
-    out=TOLD,
+    out=COUNTS,
 )
 def digest_answers(time, last, kind, who, value, amount, state, out):
     """Keeps digests of answers by minute and kind in the state; emits the number of answers."""
@@ -69,7 +77,7 @@ def digest_answers(time, last, kind, who, value, amount, state, out):
     out.emit_at(0, time, last, count)
 
 
-@xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=TOLD)
+@xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=COUNTS)
 def digest_balances(time, last, who, amount, asker, parts, state, out):
     """Keeps digests of balances by minute and by the part that the request came from."""
     begin, sums = minute_of(state.sums, time, parts * DIGEST_WIDTH)
@@ -81,16 +89,16 @@ def digest_balances(time, last, who, amount, asker, parts, state, out):
 
 
 @xs.kernel(
-    state={"came": np.zeros(1, np.int64), "told": np.zeros(KINDS, np.int64)},
+    state={"came": np.zeros(1, np.int64), "total": np.zeros(KINDS, np.int64)},
     out={"time": int, "count": column("int64")},
 )
-def tell(time, last, count, tables, state, out):
+def answer_counts(time, last, count, tables, state, out):
     """Emits the number of answers when all `tables` have processed the rows that were read."""
-    told = state.told
+    total = state.total
     for k in range(KINDS):
-        told[k] += count[k]
+        total[k] += count[k]
     state.came[0] += last
     if state.came[0] == tables:
-        out.emit_at(0, time, told)
+        out.emit_at(0, time, total)
         state.came[0] = 0
-        told[:] = 0
+        total[:] = 0

@@ -88,7 +88,7 @@ class AnswerSink:
         self.writer, self.schedule = writer, schedule
         self.result = RunResult()
         self.delays = ResponseTimes(LIMITS_S)
-        self._telling = threading.Lock()
+        self._counting = threading.Lock()
 
     @property
     def at_least(self) -> int:
@@ -115,15 +115,15 @@ class AnswerSink:
                 here = kind == number
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
-    def take_told(self, second: int, told: NDArray[np.int64]) -> None:
+    def take_counts(self, second: int, counts: NDArray[np.int64]) -> None:
         """Count digested answers of each kind up to a second; thread-safe."""
         delay_ms = self.schedule.emit_ms(second) - 1000 * second
-        with self._telling:
+        with self._counting:
             self.result.stream_seconds = max(self.result.stream_seconds, second)
-            for name, count in zip(TYPES, told.tolist(), strict=True):
+            for name, count in zip(TYPES, counts.tolist(), strict=True):
                 self.result.answers[name] += count
         if self.schedule.is_paced:
-            for kind, count in enumerate(told.tolist()):
+            for kind, count in enumerate(counts.tolist()):
                 self.delays.note_many(kind, second, delay_ms, count)
 
     def close(self) -> None:

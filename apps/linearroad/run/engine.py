@@ -19,9 +19,9 @@ from linearroad.network import Network, Part
 from linearroad.operators.answers import TABLE, batch
 from linearroad.operators.digests import (
     DIGEST_WIDTH,
+    answer_counts,
     digest_answers,
     digest_balances,
-    tell,
 )
 from linearroad.output.digests import Digests, unshifted
 from linearroad.output.summary import RunOptions
@@ -121,27 +121,27 @@ def connect_writer(engine: Engine, take: Take, at_least: int) -> None:
 
 
 #: Called with a second and the number of answers of each kind since the last call.
-Told = Callable[[int, NDArray[np.int64]], None]
+TakeCounts = Callable[[int, NDArray[np.int64]], None]
 
 
 class DigestOutput:
     """Counts and digests answers where they are computed."""
 
-    def __init__(self, engine: Engine, told: Told) -> None:
+    def __init__(self, engine: Engine, take: TakeCounts) -> None:
         self.engine = engine
         self._digests = [
             [self._digest(part) for part in parts] for parts in engine.parts
         ]  # by file and copy
         for feed, digests in zip(engine.feeds, self._digests, strict=True):
             tables = len(digests) * len(engine.parts[0][0].tables)
-            self._tell(digests, tables, str(feed.number), told)
+            self._count(digests, tables, str(feed.number), take)
         self._balances = [
             balances.iterate(
                 digest_balances, len(engine.feeds), name=f"digest of balances {copy.xway_by}"
             )
             for copy, balances in zip(engine.copies, engine.balances(), strict=True)
         ]
-        self._tell(self._balances, len(self._balances), "of balances", told)
+        self._count(self._balances, len(self._balances), "of balances", take)
 
     def _digest(self, part: Part) -> xs.Stream:
         answers = part.tables[0].merge(*part.tables[1:], name=f"answers {part.number}")
@@ -149,11 +149,11 @@ class DigestOutput:
         self.engine.network.stages["output"] += [answers, digest]
         return digest
 
-    def _tell(self, digests: list[xs.Stream], tables: int, name: str, told: Told) -> None:
+    def _count(self, digests: list[xs.Stream], tables: int, name: str, take: TakeCounts) -> None:
         merged = digests[0].merge(*digests[1:], name=f"all copies {name}")
-        counted = merged.iterate(tell, tables, name=f"told {name}")
+        counted = merged.iterate(answer_counts, tables, name=f"counts {name}")
         self.engine.network.stages["output"] += [merged, counted]
-        counted.sink(lambda second, count: told(second, np.asarray(count)))
+        counted.sink(lambda second, count: take(second, np.asarray(count)))
 
     def digests(self, minutes: int) -> Iterator[tuple[int, Digests]]:
         """Expressways and their digests by minute and kind, without the shift of copies."""

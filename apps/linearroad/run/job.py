@@ -93,7 +93,7 @@ def run(
                 ]
                 engine = Engine(feeds, copies, history, options)
                 if digested:
-                    output = DigestOutput(engine, taker.take_told)
+                    output = DigestOutput(engine, taker.take_counts)
                     _execute(engine, taker, look, None if kept is None else kept.of(engine))
                     _keep_digests(source, out, output, taker.result, options)
                 else:

@@ -110,7 +110,7 @@ def _validate(
     if run.paced:
         say("measuring delays")
         _time(shop, verdict, answers)
-    differences = _tell(shop, run, verdict, found, expected, rows, say)
+    differences = _described(shop, run, verdict, found, expected, rows, say)
     return Shown(verdict, differences)
 
 
@@ -163,7 +163,7 @@ def _time(shop: Workshop, verdict: Verdict, answers: Frame) -> None:
     verdict.histogram = figures["histogram"]
 
 
-def _tell(
+def _described(
     shop: Workshop, run: Run, verdict: Verdict, found: Comparison, expected: Expected, rows: Input,
     say: Say,
 ) -> list[dict[str, Any]]:  # fmt: skip
