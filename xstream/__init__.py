@@ -10,7 +10,7 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sched        four schedulers and rate control over a compiled plan
     xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
     xstream.ops          the operator library, one operator per file
-    xstream.query        declares a graph; also graph, stream, partition, run, fusion and drawing
+    xstream.query        declares a graph; also graph, stream, drawing and what runs it
     xstream.io           sources and sinks
     xstream.testing      test harness: runs single operators, list source, strategies
     xstream.bench        the paper's benchmarks, and the same work on other engines

@@ -1,0 +1,172 @@
+"""`Assembly`: a query as a plan of the C core, with its operators, kernel states and positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from xstream._native import lib
+from xstream.engine.attachment import Position, Resumable
+from xstream.engine.native import NativePlan, read_slots
+from xstream.engine.schema import Schema
+from xstream.errors import GraphError, SegmentMemoryError
+from xstream.fusion import Regions, chains
+from xstream.graph import Graph, Node
+from xstream.kernels.apply import KernelApply
+from xstream.sched import Scheduler
+from xstream.sigseg import MemoryManager
+from xstream.statistics import OperatorCost, OperatorStats, read_cost, read_stats
+from xstream.stream import Stream
+
+__all__ = ["Assembly", "InitialState", "KernelState", "NodeHandle", "Positions"]
+
+#: The arrays that a kernel keeps between calls, by name.
+KernelState = Mapping[str, NDArray[Any]]
+
+#: Initial states of kernels, by the names of operators or by their streams.
+InitialState = Mapping[str, KernelState] | Mapping[Stream, KernelState]
+
+#: Positions at which sources and sinks begin, by the names of operators.
+Positions = Mapping[str, Position]
+
+
+class NodeHandle(Protocol):
+    """The handle of an operator: a stream that comes from it, or a sink."""
+
+    @property
+    def query(self) -> Graph:
+        """The query."""
+
+    @property
+    def node(self) -> int:
+        """The number of the operator."""
+
+
+class Assembly:
+    """The operators of a query in the C core, connected to a plan."""
+
+    def __init__(
+        self, query: Graph, scheduler: Scheduler, manager: MemoryManager, debug: bool | None
+    ) -> None:
+        self.query, self.scheduler, self.manager = query, scheduler, manager
+        self.nodes = tuple(query.nodes)
+        self._named = {node.name: node for node in self.nodes}
+        self.plan = NativePlan(manager, debug)
+        self.regions = Regions(query, ())
+        self.ops: list[Any] = []
+
+    def build(self, tuple_burst: int | None, fuse: bool, profile: bool) -> None:
+        """Compile the kernels, create the operators and connect them.
+
+        With `fuse`, chains of kernels become regions if the scheduler and the manager allow it.
+        """
+        if fuse and not profile and self._can_fuse():
+            self.regions = Regions(self.query, chains(self.query))
+        self.ops = [self._create(node) for node in self.nodes]
+        self.regions.create(self.plan, self.ops)
+        for node in self.nodes:
+            self._connect(node)
+        status = lib.xs_plan_prepare(
+            self.plan.handle, self.scheduler.native, tuple_burst or 0,
+            int(self.scheduler.slice_us * 1000),
+        )  # fmt: skip
+        if status:
+            raise SegmentMemoryError("no memory is left for the query")
+        if profile and lib.xs_plan_profile(self.plan.handle):
+            raise SegmentMemoryError("no memory is left to profile the query")
+
+    def _can_fuse(self) -> bool:
+        """Regions need direct calls, and segments that are passed without a copy."""
+        direct = self.scheduler.native == lib.XS_DF
+        return direct and not self.plan.debug and self.manager.name != "copy-always"
+
+    def _create(self, node: Node) -> Any:
+        inputs = tuple(self.query.schema_of(edge) for edge in node.inputs if edge is not None)
+        operator, fused = node.operator, node.id in self.regions.places
+        create = operator.create_member if fused else operator.create
+        op = create(self.plan, inputs, node.outputs)
+        self.plan.shape(op, inputs, node.outputs)
+        return op
+
+    def _connect(self, node: Node) -> None:
+        regions, ops = self.regions, self.ops
+        for port, edge in enumerate(node.inputs):
+            if edge is not None and not regions.joined(edge.node, node.id):
+                origin = regions.exit(edge.node, ops[edge.node])
+                self.plan.connect(origin, edge.port, regions.entry(node.id, ops[node.id]), port)
+
+    # -- states and positions ----------------------------------------------------------------
+
+    def restore(self, state: InitialState) -> None:
+        """Set the initial states of kernels; one operator's arrays are held at a time."""
+        for which, arrays in state.items():
+            node = self.node(which)
+            operator, inputs = self._kernel(node)
+            operator.write_state(self.ops[node.id], inputs, arrays)
+
+    def state(self, which: str | NodeHandle) -> dict[str, NDArray[Any]]:
+        """Return a copy of the state of a kernel."""
+        node = self.node(which)
+        operator, inputs = self._kernel(node)
+        return operator.read_state(self.ops[node.id], inputs)
+
+    def _kernel(self, node: Node) -> tuple[KernelApply, Schema]:
+        """A node's kernel and its input schema; an error if the node is not a kernel."""
+        edge = node.inputs[0] if node.inputs else None
+        if not isinstance(node.operator, KernelApply) or edge is None:
+            raise GraphError(f"{node.name} is not a kernel: it keeps no state that can be had")
+        return node.operator, self.query.schema_of(edge)
+
+    def resume(self, positions: Positions) -> None:
+        """Start sources and sinks at the positions of an earlier run."""
+        for name, position in positions.items():
+            attachment = self.plan.attachment(self.ops[self.node(name).id])
+            if not isinstance(attachment, Resumable):
+                raise GraphError(f"{name} has no position to begin at")
+            attachment.restore(position)
+
+    def positions(self) -> dict[str, Position]:
+        """The positions of the sources and sinks that support them, by the names of operators."""
+        attached = ((node.name, self.plan.attachment(self.ops[node.id])) for node in self.nodes)
+        return {name: what.position() for name, what in attached if isinstance(what, Resumable)}
+
+    # -- looking things up -------------------------------------------------------------------
+
+    def node(self, which: str | NodeHandle) -> Node:
+        """The operator of a name, or the one that a stream comes from."""
+        if not isinstance(which, str):
+            if which.query is not self.query:
+                raise GraphError(f"{which!r} belongs to another query")
+            return self.nodes[which.node]
+        if which not in self._named:
+            raise GraphError(f"{which!r} is no operator of {self.query!r}")
+        return self._named[which]
+
+    def node_of(self, op: Any) -> Node:
+        """The node of an operator of the core; the first of its region if it is one."""
+        head = self.regions.head_of(op)
+        if head is not None:
+            return self.nodes[head]
+        return next(node for node in self.nodes if self.ops[node.id] == op)
+
+    def stats(self, node: Node) -> OperatorStats:
+        """The statistics of an operator."""
+        return read_stats(self.ops[node.id], self.regions.stats(node.id))
+
+    def cost(self, node: Node) -> OperatorCost:
+        """The costs of an operator in the memory manager."""
+        return read_cost(self.ops[node.id])
+
+    def collected(self, node: Node) -> list[Any]:
+        """The tuples that a `collect` has kept."""
+        op, edge = self.ops[node.id], node.inputs[0]
+        assert edge is not None
+        schema = self.query.schema_of(edge)
+        signals = self.plan.signals(schema)
+        rows = (
+            read_slots(lib.xs_collected_tuple(op, i), schema, signals)
+            for i in range(lib.xs_collected(op))
+        )
+        return [row[0] for row in rows] if len(schema) == 1 else list(rows)
