@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import mmap
+import os
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +34,10 @@ from xstream.io.quarantine import Quarantine
 #: An input takes no longer than this, and all inputs together no more memory than that.
 LONGEST_S = 10.0
 MOST_BYTES = 2 << 30
+#: The number of inputs that one child process tries.
+BATCH = 20_000
+#: In memory, where there is such a file system: every input is a file.
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 NUMBERS = [b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\x80", b"-1", b"1e999"]
 SAMPLES = np.arange(40, dtype=np.float32)
 
@@ -59,7 +67,7 @@ def seeds(form: str, folder: Path) -> list[bytes]:
 MAKERS: dict[str, Callable[..., Any]] = {
     "arrow": xs.io.arrow, "arrows": xs.io.arrow, "csv": xs.io.csv, "csv.gz": xs.io.csv,
     "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "npy": xs.io.npy, "parquet": xs.io.parquet,
-    "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf, "wav": xs.io.wav,
+    "raw": xs.io.raw, "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf, "wav": xs.io.wav,
 }  # fmt: skip
 
 
@@ -125,30 +133,71 @@ def inputs(form: str, folder: Path, seed: int) -> Iterator[bytes]:
         yield data
 
 
+class Crashed(AssertionError):
+    """A parser ended its process, or did not end itself."""
+
+
 def fuzz(form: str, seconds: float, runs: int, seed: int) -> dict[str, Any]:
-    """Try inputs for so long, or so many; an input that breaks the parser is kept."""
+    """Try inputs for so long, or so many; an input that breaks the parser is kept.
+
+    Inputs are tried in a child process, so that a crash or a hang ends the child only.
+    """
     begin = time.perf_counter()
-    done, slowest_s = 0, 0.0
-    with tempfile.TemporaryDirectory(prefix="xstream-fuzz-") as scratch:
-        folder = Path(scratch)
+    done, slowest_s, peak = 0, 0.0, 0
+    with tempfile.TemporaryDirectory(prefix="xstream-fuzz-", dir=SCRATCH) as scratch:
+        while done < runs and (left_s := begin + seconds - time.perf_counter()) > 0:
+            batch = _in_child(form, Path(scratch), min(BATCH, runs - done), left_s, seed + done)
+            done += int(batch[0])
+            slowest_s, peak = max(slowest_s, batch[1]), max(peak, int(batch[2]))
+    if peak > MOST_BYTES:
+        raise AssertionError(f"{form}: {peak:,} bytes of memory")
+    return {
+        "format": form, "inputs": done, "slowest_s": round(slowest_s, 3), "peak_bytes": peak,
+    }  # fmt: skip
+
+
+def _in_child(
+    form: str, folder: Path, runs: int, seconds: float, seed: int
+) -> tuple[float, float, float]:
+    """Inputs tried by a child, the seconds of the slowest, and the child's peak of memory."""
+    shared = np.frombuffer(mmap.mmap(-1, 4 * 8), np.float64)  # and when the last one began
+    shared[3] = time.perf_counter()
+    child = os.fork()
+    if not child:
+        _try_inputs(form, folder, runs, seconds, seed, shared)
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        if time.perf_counter() - shared[3] > LONGEST_S:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            status = -1
+            break
+        time.sleep(0.01)
+    if status:
+        kept = Path(f"fuzz-{form}.bin")
+        kept.write_bytes(next(folder.glob("input.*[!a]")).read_bytes())
+        why = "is not parsed in time" if status == -1 else "breaks the parser"
+        raise Crashed(f"{form}: the input in {kept} {why} (seed {seed}, {int(shared[0])} before)")
+    return float(shared[0]), float(shared[1]), float(shared[2])
+
+
+def _try_inputs(form: str, folder: Path, runs: int, seconds: float, seed: int, shared: Any) -> None:
+    """The body of the child, which never returns."""
+    begin = time.perf_counter()
+    try:
         trying = inputs(form, folder, seed)
-        while done < runs and time.perf_counter() - begin < seconds:
-            started = time.perf_counter()
-            try:
-                next(trying)
-            except BaseException:
-                kept = Path(f"fuzz-{form}.bin")
-                kept.write_bytes(next(folder.glob("input.*[!a]")).read_bytes())
-                print(f"{form}: the input in {kept} breaks the parser", file=sys.stderr)
-                raise
-            slowest_s = max(slowest_s, time.perf_counter() - started)
-            if slowest_s > LONGEST_S:
-                raise AssertionError(f"{form}: an input took {slowest_s:.1f} s")
-            done += 1
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if memory > MOST_BYTES:
-        raise AssertionError(f"{form}: {memory:,} bytes of memory")
-    return {"format": form, "inputs": done, "slowest_s": round(slowest_s, 3), "peak_bytes": memory}
+        while shared[0] < runs and time.perf_counter() - begin < seconds:
+            shared[3] = started = time.perf_counter()
+            next(trying)
+            shared[1] = max(shared[1], time.perf_counter() - started)
+            shared[0] += 1
+        shared[2] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def fuzz_by_coverage(form: str, runs: int) -> None:

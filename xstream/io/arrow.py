@@ -47,7 +47,7 @@ class ArrowFile(TableFile):
                 opened = pa.ipc.open_file if is_file else pa.ipc.open_stream
                 with opened(memory) as reader:
                     yield reader
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(
                 f"arrow: {self.path} cannot be read as Arrow IPC: {one_line(error)}"
             ) from error

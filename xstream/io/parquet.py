@@ -46,7 +46,7 @@ class ParquetFile(TableFile):
                 pre_buffer=False,
             ) as file:
                 yield file
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(
                 f"parquet: {self.path} cannot be read as Parquet: {one_line(error)}"
             ) from error
