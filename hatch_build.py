@@ -37,14 +37,16 @@ HEADERS = (
     "xstream/kernels/rolling.h",
     "xstream/ops/operators.h",
     "xstream/io/io.h",
+    "xstream/io/net.h",
 )
 ROOMS = ("sigseg", "engine", "sched", "kernels", "ops", "io")
-#: Python functions that the core calls (xstream/engine/python.c, xstream/io/paced.c).
+#: Python functions that the core calls (xstream/engine/python.c, xstream/io/paced.c, drain.c).
 CALLBACKS = """
 extern "Python+C" int32_t xs_python_process(int64_t token);
 extern "Python+C" int32_t xs_python_produce(int64_t token);
 extern "Python+C" int32_t xs_python_finish(int64_t token);
 extern "Python+C" int64_t xs_io_clock(int64_t token, int64_t due_ns);
+extern "Python+C" int32_t xs_io_look_up(int64_t token);
 """
 OPTIMISED = ["-O3", "-g1", "-fno-plt", "-fno-semantic-interposition", "-DNDEBUG"]
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",

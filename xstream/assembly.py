@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from xstream._native import lib
-from xstream.engine.attachment import Position, Resumable
+from xstream.engine.attachment import Position, Resumable, Unrepeatable
 from xstream.engine.native import NativePlan, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, SegmentMemoryError
@@ -124,7 +124,8 @@ class Assembly:
         for name, position in positions.items():
             attachment = self.plan.attachment(self.ops[self.node(name).id])
             if not isinstance(attachment, Resumable):
-                raise GraphError(f"{name} has no position to begin at")
+                why = f": {attachment.guarantee}" if isinstance(attachment, Unrepeatable) else ""
+                raise GraphError(f"{name} has no position to begin at{why}")
             attachment.restore(position)
 
     def positions(self) -> dict[str, Position]:
@@ -153,7 +154,8 @@ class Assembly:
 
     def stats(self, node: Node) -> OperatorStats:
         """The statistics of an operator."""
-        return read_stats(self.ops[node.id], self.regions.stats(node.id))
+        op = self.ops[node.id]
+        return read_stats(op, self.regions.stats(node.id), self.plan.attachment(op))
 
     def cost(self, node: Node) -> OperatorCost:
         """The costs of an operator in the memory manager."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -123,13 +124,13 @@ class Run:
     def _execute(self, report: Callable[[Run], None] | None, stop: threading.Event | None) -> int:
         """Run the core in slices and return its last status."""
         begin = time.perf_counter()
+        self._plan.look_up = partial(self._stop_if_asked, stop)
         status, interrupts = lib.XS_OK, 0
         team: PartThreads | None = None
         measuring = self._threads_asked > 1
         while status in (lib.XS_OK, lib.XS_WAIT):
             try:
-                if stop is not None and stop.is_set() and not self.stopped:
-                    self._stop()
+                self._stop_if_asked(stop)
                 if self.stopped and time.perf_counter() - self._stopped_at > STOP_GRACE_S:
                     break
                 if team is None:
@@ -173,6 +174,10 @@ class Run:
             raise SegmentMemoryError("no memory is left for the threads of the query")
         self.threads = parts
         return PartThreads(self._plan, parts) if parts > 1 else None
+
+    def _stop_if_asked(self, stop: threading.Event | None) -> None:
+        if stop is not None and stop.is_set() and not self.stopped:
+            self._stop()
 
     def _interrupt(self) -> None:
         self.interrupted = True

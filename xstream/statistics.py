@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from xstream._native import ffi, lib
+from xstream.engine.attachment import Attachment, Counting
 from xstream.sigseg import REASONS
 
 __all__ = ["Counted", "Delays", "OperatorCost", "OperatorStats", "read_cost", "read_stats"]
@@ -28,8 +30,10 @@ class OperatorStats:
     `busy_ns` is its own time without that of its successors, extrapolated from a sample of its
     tuples. A source whose tuples have arrival times has two more values: `lateness` is the time
     from arrival to admission, and `latency` the time from arrival until the sinks have all results.
-    `dropped` counts rows that came too late and tuples that were shed. The operators of a region,
-    which are compiled into one function, are timed together: the first one has the time of all.
+    `dropped` counts rows that came too late and tuples that were shed. `counters` are those of a
+    source or sink on the network by name, such as lost datagrams (docs/sources.md). The operators
+    of a region, which are compiled into one function, are timed together: the first one has the
+    time of all.
     """
 
     tuples: int
@@ -41,6 +45,7 @@ class OperatorStats:
     lateness: Delays | None = None
     latency: Delays | None = None
     dropped: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +76,16 @@ class Counted(int):
         return counted
 
 
-def read_stats(op: Any, counted: Any | None = None) -> OperatorStats:
+def read_stats(op: Any, counted: Any | None, attachment: Attachment | None) -> OperatorStats:
     """Read the statistics of an operator; `counted` replaces its counters if it is in a region."""
+    own = attachment.counters() if isinstance(attachment, Counting) else {}
     native = counted
     if native is None:
         native = ffi.new("xs_op_stats *")
         lib.xs_op_stats_read(op, native)
     return OperatorStats(
         native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
-        native.queue_peak_bytes, *_read_delays(op), native.dropped,
+        native.queue_peak_bytes, *_read_delays(op), native.dropped, own,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-__all__ = ["Attachment", "Outcome", "Position", "Resumable"]
+__all__ = ["Attachment", "Counting", "Outcome", "Position", "Resumable", "Unrepeatable"]
 
 #: How a run ended: its sources ended, it was stopped, or an operator failed.
 Outcome = Literal["done", "stopped", "failed"]
@@ -39,3 +39,20 @@ class Resumable(Attachment, Protocol):
 
     def restore(self, position: Position) -> None:
         """Set the position before the run starts. Raises an InputError if that is not possible."""
+
+
+@runtime_checkable
+class Unrepeatable(Attachment, Protocol):
+    """A source that cannot be read again, or a sink whose output cannot be taken back."""
+
+    @property
+    def guarantee(self) -> str:
+        """One sentence: what is lost, or repeated, if a run is continued after a failure."""
+
+
+@runtime_checkable
+class Counting(Attachment, Protocol):
+    """A source or sink with counters of its own, such as lost datagrams."""
+
+    def counters(self) -> Mapping[str, int]:
+        """Return the counters by name."""

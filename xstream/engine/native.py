@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from xstream._native import ffi, lib
@@ -36,6 +37,8 @@ class NativePlan:
         self.kept: list[Any] = []
         #: The attachments of operators.
         self.attached: list[tuple[Any, Attachment]] = []
+        #: Stops the run if that was asked for; for operators that wait for something outside.
+        self.look_up: Callable[[], None] = lambda: None
 
     def keep(self, *values: Any) -> None:
         """Keep Python objects alive for as long as the plan may use their memory."""

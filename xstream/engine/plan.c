@@ -113,6 +113,11 @@ void xs_plan_stop(xs_plan *plan)
     for (int32_t i = 0; i < plan->parts - 1; i++) xs_plan_stop(plan->later[i]);
 }
 
+int32_t xs_plan_stopped(const xs_plan *plan)
+{
+    return atomic_load_explicit(&((xs_plan *)plan)->stop, memory_order_relaxed);
+}
+
 /* Of several failures the one in the last part: earlier parts may have processed tuples that one thread
  * would not have reached. */
 void xs_plan_failure(xs_plan *plan, xs_failure *out)

@@ -9,6 +9,7 @@ int32_t xs_plan_shape_in(xs_op *op, int32_t ports, const xs_shape *shapes);
 int32_t xs_plan_shape_out(xs_op *op, int32_t ports, const xs_shape *shapes);
 int32_t xs_plan_connect(xs_op *from, int32_t out_port, xs_op *to, int32_t in_port);
 void xs_plan_stop(xs_plan *plan); /* from any thread: sources admit no more tuples */
+int32_t xs_plan_stopped(const xs_plan *plan);
 
 /* Before the first run: every tuple is timed, and the costs in the memory manager are counted. */
 int32_t xs_plan_profile(xs_plan *plan);

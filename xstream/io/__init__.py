@@ -1,10 +1,11 @@
-"""Sources and sinks for files and for data in memory."""
+"""Sources and sinks for files, the network and data in memory."""
 
 from __future__ import annotations
 
 from xstream.io.array import array, samples
 from xstream.io.arrow import arrow
 from xstream.io.clock import Clock, StreamTime, SystemClock
+from xstream.io.connection import Reconnect
 from xstream.io.csv import csv
 from xstream.io.iterable import iterable
 from xstream.io.npy import npy
@@ -12,10 +13,12 @@ from xstream.io.paced import paced
 from xstream.io.parquet import parquet
 from xstream.io.raw import raw
 from xstream.io.sigmf import sigmf
+from xstream.io.tcp import tcp
 from xstream.io.wav import wav
 
 __all__ = [
     "Clock",
+    "Reconnect",
     "StreamTime",
     "SystemClock",
     "array",
@@ -28,5 +31,6 @@ __all__ = [
     "raw",
     "samples",
     "sigmf",
+    "tcp",
     "wav",
 ]

@@ -10,8 +10,9 @@ from typing import Any
 
 from xstream.errors import InputError
 from xstream.io.compression import bare_suffix, compression_of, open_compressed, open_input
+from xstream.io.contents import Contents
 from xstream.io.feed import Block
-from xstream.io.file import Contents, read_only_file
+from xstream.io.file import read_only_file
 from xstream.io.output import Columns, OutputFile, Signals, TableWriter
 from xstream.io.parquet import one_line
 from xstream.io.quarantine import Quarantine

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from xstream.errors import GraphError, InputError
 from xstream.io.compression import compression_of, open_compressed, open_input
+from xstream.io.contents import Contents
 from xstream.io.feed import Block
-from xstream.io.file import Contents, read_only_file, without
+from xstream.io.file import read_only_file, without
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.quarantine import Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema

@@ -8,6 +8,11 @@ enum {
     GROUP_BYTES = 1 << 20,
     LOOK_NS = 20000000, /* while waiting for the writer */
 };
+static const int64_t GRACE_NS = 1000000000; /* for a peer, after a stop */
+
+/* Defined by the extension module; the body is in xstream/io/sink.py. Lets Python look for Ctrl-C and for
+ * a stop of the run, while the engine waits here. Not 0: do not wait any longer. */
+int32_t xs_io_look_up(int64_t token);
 
 struct xs_drain {
     xs_monitor monitor;
@@ -16,6 +21,8 @@ struct xs_drain {
     xs_group *filling;
     int64_t filling_since_ns;
     bool closed, failed;
+    bool prompt, abandoned; /* tuples do not wait for others; they are dropped */
+    int64_t token, stopped_ns;
     _Atomic int64_t refs;
     xs_group *ring[]; /* groups that are full */
 };
@@ -58,7 +65,8 @@ static xs_group *first_group(xs_drain *drain, int64_t patience_ns)
         if (drain->length-- == drain->capacity) monitor_tell(&drain->monitor);
         return group;
     }
-    bool waited = drain->filling && engine_now_ns() - drain->filling_since_ns >= patience_ns;
+    bool waited = drain->prompt || (drain->filling &&
+                                    engine_now_ns() - drain->filling_since_ns >= patience_ns);
     if (!drain->filling || !(drain->closed || waited)) return NULL;
     xs_group *group = drain->filling;
     drain->filling = NULL;
@@ -90,6 +98,17 @@ static void mark(xs_drain *drain, bool failed)
     monitor_lock(&drain->monitor);
     drain->closed = true;
     drain->failed |= failed;
+    monitor_tell(&drain->monitor);
+    monitor_unlock(&drain->monitor);
+}
+
+void xs_drain_watch(xs_drain *drain, int64_t token) { drain->token = token; }
+void xs_drain_prompt(xs_drain *drain) { drain->prompt = true; }
+
+void xs_drain_abandon(xs_drain *drain)
+{
+    monitor_lock(&drain->monitor);
+    drain->abandoned = true;
     monitor_tell(&drain->monitor);
     monitor_unlock(&drain->monitor);
 }
@@ -153,17 +172,38 @@ static void add(xs_drain *drain, const xs_slot *tuple)
         group->bytes += seg_bytes(xs_seg_ref(tuple[__builtin_ctzll(left)].seg));
 }
 
+/* Waits for the writer. After a stop a peer that takes nothing is given up. */
+static void await_writer(xs_op *op, xs_drain *drain)
+{
+    while (drain->length == drain->capacity && !drain->failed && !drain->abandoned) {
+        monitor_wait(&drain->monitor, LOOK_NS);
+        if (!drain->token || drain->length < drain->capacity) continue;
+        monitor_unlock(&drain->monitor);
+        bool enough = xs_io_look_up(drain->token) != 0;
+        monitor_lock(&drain->monitor);
+        if (!drain->prompt || !(enough || atomic_load(&op->plan->stop))) continue;
+        int64_t now = engine_now_ns();
+        if (!drain->stopped_ns) drain->stopped_ns = now;
+        if (enough || now - drain->stopped_ns > GRACE_NS) drain->abandoned = true;
+    }
+}
+
 static int32_t sink_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_drain *drain = ((xs_drain_sink *)op)->drain;
     int32_t status = XS_OK;
     monitor_lock(&drain->monitor);
-    while (drain->length == drain->capacity && !drain->failed)
-        monitor_wait(&drain->monitor, LOOK_NS);
+    await_writer(op, drain);
+    if (drain->abandoned && !drain->failed) {
+        op->dropped++;
+        monitor_unlock(&drain->monitor);
+        return XS_OK;
+    }
     if (drain->failed) status = op_fail(op, "the writer failed");
     else if (!has_room(drain)) status = op_out_of_memory(op);
     else add(drain, tuple);
     xs_group *group = drain->filling;
+    if (!status && drain->prompt && group->tuples == 1) monitor_tell(&drain->monitor);
     if (!status && (group->tuples >= GROUP_TUPLES || group->bytes >= GROUP_BYTES)) {
         drain->ring[(drain->head + drain->length) % drain->capacity] = group;
         drain->filling = NULL;

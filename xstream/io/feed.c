@@ -1,15 +1,9 @@
 /* Feeds: blocks of columns that a reader hands over, and the source that cuts them into tuples. */
-#include "../engine/engine.h"
-#include "io.h"
-#include "monitor.h"
-
-typedef struct {
-    int64_t arrived_ns;
-    xs_seg *column[MAX_FIELDS];
-} xs_feed_block;
+#include "intake.h"
 
 struct xs_feed {
     xs_monitor monitor;
+    xs_intake *intake; /* a socket to receive from; NULL: a reader hands over blocks */
     int32_t columns;
     int64_t capacity, head, length;
     bool closed, failed, abandoned;
@@ -50,9 +44,12 @@ void xs_feed_drop(xs_feed *feed)
 {
     if (atomic_fetch_sub_explicit(&feed->refs, 1, memory_order_acq_rel) != 1) return;
     drop_blocks(feed);
+    if (feed->intake) xs_intake_drop(feed->intake);
     monitor_destroy(&feed->monitor);
     free(feed);
 }
+
+void xs_feed_receive(xs_feed *feed, xs_intake *intake) { feed->intake = intake; }
 
 int32_t xs_feed_push(xs_feed *feed, xs_seg **columns, int64_t arrived_ns, int64_t patience_ns)
 {
@@ -62,7 +59,7 @@ int32_t xs_feed_push(xs_feed *feed, xs_seg **columns, int64_t arrived_ns, int64_
     int32_t outcome = feed->abandoned ? 2 : feed->length == feed->capacity;
     if (!outcome) {
         xs_feed_block *block = &feed->ring[(feed->head + feed->length) % feed->capacity];
-        block->arrived_ns = arrived_ns;
+        *block = (xs_feed_block){.arrived_ns = arrived_ns};
         memcpy(block->column, columns, (size_t)feed->columns * sizeof *columns);
         if (!feed->length++) monitor_tell(&feed->monitor);
     }
@@ -94,7 +91,7 @@ typedef struct {
     xs_op op;
     xs_feed *feed;
     xs_layout layout;
-    int64_t window;
+    int64_t window; /* 0: a tuple per message */
     bool partial;
     xs_feed_block block;           /* the block being cut; column[0] is NULL if there is none */
     int64_t at, width;             /* samples of the block used so far; all of them */
@@ -102,26 +99,40 @@ typedef struct {
     int64_t begun_width, position; /* position: the index of the next sample to be emitted */
 } xs_feed_source;
 
-/* The next block; XS_WAIT if there is none yet. */
-static int32_t next_block(xs_feed_source *source)
+/* A block from the ring; XS_WAIT if there is none yet. */
+static int32_t read_block(xs_feed_source *source, int64_t patience_ns)
 {
     xs_feed *feed = source->feed;
     int32_t status = XS_OK;
     monitor_lock(&feed->monitor);
-    /* A plan with other sources serves them meanwhile; admitted tuples are processed first. */
-    if (!feed->length && !feed->closed && source->op.plan->sources == 1 && !source->op.plan->admitted)
-        monitor_wait(&feed->monitor, PATIENCE_NS);
+    if (!feed->length && !feed->closed && patience_ns) monitor_wait(&feed->monitor, patience_ns);
     if (feed->length) {
         source->block = feed->ring[feed->head];
         feed->head = (feed->head + 1) % feed->capacity;
         if (feed->length-- == feed->capacity) monitor_tell(&feed->monitor);
-        source->at = 0;
-        source->width = source->block.column[0]->width;
     } else {
         status = !feed->closed ? XS_WAIT : feed->failed ? XS_FAILED : XS_END;
     }
     monitor_unlock(&feed->monitor);
-    return status == XS_FAILED ? op_fail(&source->op, "the reader failed") : status;
+    return status;
+}
+
+/* The next block, of `wanted` samples or more if it is received. */
+static int32_t next_block(xs_feed_source *source, int64_t wanted)
+{
+    xs_intake *intake = source->feed->intake;
+    /* A plan with other sources serves them meanwhile; admitted tuples are processed first. */
+    const xs_plan *plan = source->op.plan;
+    int64_t patience_ns = plan->sources == 1 && !plan->admitted ? PATIENCE_NS : 0;
+    int32_t status = intake ? intake->table->receive(intake, wanted, patience_ns, &source->block)
+                            : read_block(source, patience_ns);
+    if (status == XS_FAILED)
+        return op_fail(&source->op, "%s", intake && intake->message[0] ? intake->message
+                                                                       : "the reader failed");
+    if (status) return status;
+    source->at = 0;
+    source->width = source->block.column[0]->width;
+    return XS_OK;
 }
 
 static void block_done(xs_feed_source *source)
@@ -153,8 +164,11 @@ static int32_t take_samples(xs_feed_source *source, int64_t wanted)
 
 static void note_arrival(xs_feed_source *source)
 {
-    if (source->block.arrived_ns && arrivals_measure(&source->op))
-        arrivals_note(&source->op, engine_now_ns() - source->block.arrived_ns);
+    const xs_feed_block *block = &source->block;
+    if (!block->arrived_ns || !arrivals_measure(&source->op)) return;
+    int64_t message = block->arrivals ? (source->at - 1) / block->step : 0;
+    int64_t arrived_ns = block->arrivals ? block->arrivals[message] : block->arrived_ns;
+    arrivals_note(&source->op, engine_now_ns() - arrived_ns);
 }
 
 static int32_t emit_window(xs_feed_source *source)
@@ -173,19 +187,36 @@ static int32_t emit_window(xs_feed_source *source)
     return status;
 }
 
+/* Whether the block goes on where the begun window ends. */
+static bool continues(const xs_feed_source *source)
+{
+    const xs_seg *begun = source->begun[0], *next = source->block.column[0];
+    return source->at || (!source->block.fresh && seg_stop(begun) == next->start);
+}
+
 static int32_t produce_window(xs_op *op)
 {
     xs_feed_source *source = (xs_feed_source *)op;
-    while (source->begun_width < source->window) {
+    for (;;) {
         if (!source->block.column[0]) {
-            int32_t status = next_block(source);
+            int32_t status = next_block(source, source->window - source->begun_width);
             if (status == XS_END && source->begun_width && source->partial) break;
             if (status) return status;
         }
-        int32_t status = take_samples(source, source->window - source->begun_width);
+        if (source->begun_width && !continues(source)) {
+            if (source->partial) break; /* the block is for the next window */
+            drop_columns(source->begun, source->feed->columns);
+            source->begun_width = 0;
+        }
+        if (!source->begun_width && source->feed->intake)
+            source->position = source->block.column[0]->start + source->at;
+        int64_t window = source->window ? source->window : source->block.step;
+        int32_t status = take_samples(source, window - source->begun_width);
         if (status) return status;
-        if (source->begun_width == source->window) note_arrival(source);
+        bool complete = source->begun_width == window;
+        if (complete) note_arrival(source);
         if (source->at == source->width) block_done(source);
+        if (complete) break;
     }
     return emit_window(source);
 }
@@ -195,7 +226,7 @@ static int32_t produce_row(xs_op *op)
     xs_feed_source *source = (xs_feed_source *)op;
     while (!source->block.column[0] || source->at == source->width) {
         block_done(source);
-        int32_t status = next_block(source);
+        int32_t status = next_block(source, 1);
         if (status) return status;
     }
     xs_slot tuple[MAX_FIELDS];
@@ -204,8 +235,8 @@ static int32_t produce_row(xs_op *op)
         const char *data = column->block->data + column->offset;
         memcpy(&tuple[i], data + source->at * (int64_t)sizeof *tuple, sizeof *tuple);
     }
-    note_arrival(source);
     source->at++;
+    note_arrival(source);
     source->position++;
     op->samples++;
     return emit(op, 0, tuple);

@@ -26,7 +26,7 @@ BlockReader = Callable[[int], Iterator[Block]]
 #: The largest number of blocks that are read ahead.
 READ_AHEAD_BLOCKS = 8
 _PATIENCE_NS = 100_000_000
-_LAYOUTS = {"fields": lib.XS_AS_FIELDS, "streams": lib.XS_AS_STREAMS, "rows": lib.XS_AS_ROWS}
+LAYOUTS = {"fields": lib.XS_AS_FIELDS, "streams": lib.XS_AS_STREAMS, "rows": lib.XS_AS_ROWS}
 
 
 class Feed:
@@ -61,7 +61,7 @@ class Feed:
     def source(self, plan: NativePlan, layout: str, window: int, partial: bool) -> Any:
         """The native source that takes the blocks."""
         self.op = checked(
-            lib.xs_op_feed_source(plan.handle, self.handle, _LAYOUTS[layout], window, partial)
+            lib.xs_op_feed_source(plan.handle, self.handle, LAYOUTS[layout], window, partial)
         )
         plan.attach(self.op, self)
         return self.op

@@ -13,38 +13,22 @@ import numpy.typing as npt
 
 from xstream.engine.native import NativePlan
 from xstream.engine.operator import MAX_SIZE, Operator
-from xstream.engine.schema import MAX_FIELDS, Field, Scalar, Schema, Segment, shortened
-from xstream.errors import GraphError, InputError, SchemaError
+from xstream.engine.schema import Schema, shortened
+from xstream.errors import GraphError, InputError
+from xstream.io.contents import LAYOUTS, Contents
 from xstream.io.feed import READ_AHEAD_BLOCKS, Block, Feed
 from xstream.io.output import OutputFile, Signals, TableWriter
 from xstream.io.quarantine import Quarantine
 from xstream.io.sink import FileSink
 from xstream.sigseg import Timebase
-from xstream.sigseg._interop import holdable_dtype
 
-__all__ = ["BLOCK_BYTES", "Contents", "File", "SampleFile", "read_only_file", "without"]
+__all__ = ["BLOCK_BYTES", "File", "SampleFile", "read_only_file", "without"]
 
-LAYOUTS = ("fields", "streams", "interleaved", "rows")
 GAPS = ("error", "join", "fill")
 NANS = ("keep", "error", "zero")
 #: The approximate size of a block: large enough for the cost of handing it over to be small, and
 #: small enough for a few to fit in the caches.
 BLOCK_BYTES = 2 << 20
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The contents of a file by its header: columns, sample rate, length in rows.
-
-    A row has one sample of each column, or `interleaved` samples if all channels are one column.
-    """
-
-    names: tuple[str, ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    rate_hz: float | None = None
-    rows: int | None = None
-    start_time: float = 0.0
-    interleaved: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,19 +125,7 @@ class File(Operator):
         return self._schemas(self.contents())
 
     def _schemas(self, contents: Contents) -> tuple[Schema, ...]:
-        if len(contents.names) > MAX_FIELDS:
-            raise SchemaError(
-                f"{self.kind}: {self.path} has {len(contents.names)} columns, and a source reads "
-                f"at most {MAX_FIELDS}: choose some"
-            )
-        if self.layout == "rows":
-            types = [_scalar(self, name, dtype) for name, dtype in _columns(contents)]
-            return (Schema(tuple(map(Field, contents.names, types))),)
-        timebase = self.timebase(contents)
-        fields = [Field(name, Segment(dtype, timebase)) for name, dtype in _columns(contents)]
-        if self.layout == "streams":
-            return tuple(Schema((each,)) for each in fields)
-        return (Schema(tuple(fields)),)
+        return contents.schemas(f"{self.kind}: {self.path}", self.layout, self.timebase(contents))
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
@@ -164,10 +136,9 @@ class File(Operator):
                 f"{self.kind}: {self.path} has changed since the query was declared: it now has "
                 f"{', '.join(map(str, self._schemas(contents)))}"
             )
-        rows = self.layout == "rows"
-        dtypes = [_slot_dtype(dtype) if rows else dtype for dtype in contents.dtypes]
         feed = Feed(
-            plan, partial(self._checked_blocks, contents.interleaved), dtypes, self._identity(),
+            plan, partial(self._checked_blocks, contents.interleaved),
+            contents.column_dtypes(self.layout), self._identity(),
             row_samples=contents.interleaved, read_ahead=self.read_ahead,
         )  # fmt: skip
         layout = "fields" if self.layout == "interleaved" else self.layout
@@ -254,24 +225,6 @@ def without(blocks: Iterator[Block], samples: int) -> Iterator[Block]:
         if length > samples:
             yield [column[samples:] for column in block] if samples else block
         samples = max(samples - length, 0)
-
-
-def _columns(contents: Contents) -> Iterator[tuple[str, np.dtype[Any]]]:
-    return zip(contents.names, map(holdable_dtype, contents.dtypes), strict=True)
-
-
-def _scalar(file: File, name: str, dtype: np.dtype[Any]) -> Scalar:
-    try:
-        return Scalar(dtype.name)
-    except SchemaError:
-        raise SchemaError(
-            f"{file.kind}: column {name!r} of {file.path} is {dtype}, and a row has booleans, "
-            "integers up to 64 bits and floats"
-        ) from None
-
-
-def _slot_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype("f8" if dtype.kind == "f" else "i8")
 
 
 def read_only_file(kind: str, path: Path) -> None:

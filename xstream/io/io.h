@@ -57,6 +57,10 @@ void xs_group_drop(xs_drain *drain, xs_group *group);
 int32_t xs_drain_ended(xs_drain *drain); /* the streams have ended and every group was taken */
 void xs_drain_close(xs_drain *drain);    /* as if the streams had ended */
 void xs_drain_fail(xs_drain *drain);     /* the writer failed, so the sink fails */
+/* While the sink waits for the writer, xs_io_look_up is called with the token. */
+void xs_drain_watch(xs_drain *drain, int64_t token);
+void xs_drain_prompt(xs_drain *drain);   /* xs_drain_take returns groups that are not full at once */
+void xs_drain_abandon(xs_drain *drain);  /* further tuples are dropped, and counted */
 /* The starts and widths of the segments of one field, and all their samples in sequence. */
 void xs_group_ranges(const xs_drain *drain, const xs_group *group, int32_t field, int64_t *starts,
                      int64_t *widths);

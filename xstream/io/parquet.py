@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from xstream.errors import InputError
+from xstream.io.contents import Contents
 from xstream.io.feed import Block
-from xstream.io.file import Contents, read_only_file
+from xstream.io.file import read_only_file
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.quarantine import Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema

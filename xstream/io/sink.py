@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,11 +24,13 @@ from xstream.sigseg import Timebase
 if TYPE_CHECKING:
     from xstream.io.file import File
 
-__all__ = ["FileSink", "Writer", "signals_of"]
+__all__ = ["GROUPS", "FileSink", "Watched", "Writer", "signals_of"]
 
 #: The largest number of groups that wait for the writer.
 GROUPS = 4
 _PATIENCE_NS = 100_000_000
+_tokens = itertools.count(1)
+_watched: dict[int, weakref.ref[Watched]] = {}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class FileSink(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        writer = Writer(self.file, inputs[0], self._signals(inputs[0]))
+        writer = Writer(plan, self.file, inputs[0], self._signals(inputs[0]))
         writer.op = checked(lib.xs_op_drain_sink(plan.handle, writer.drain))
         plan.attach(writer.op, writer)
         return writer.op
@@ -71,17 +75,46 @@ def signals_of(label: str, schema: Schema) -> Signals:
     return Signals(names, dtypes, segments[0].timebase, records=False)
 
 
-class Writer:
+class Watched:
+    """A drain for which the engine waits. Meanwhile Ctrl-C and a stop of the run are noticed."""
+
+    def __init__(self, plan: NativePlan, drain: Any) -> None:
+        self.drain, self._plan = drain, weakref.ref(plan)
+        self.token = next(_tokens)
+        _watched[self.token] = weakref.ref(self)
+        lib.xs_drain_watch(drain, self.token)
+
+    def __del__(self, watched: Any = _watched) -> None:
+        watched.pop(self.token, None)
+
+    def stop_asked(self) -> bool:
+        """Let the run look for a stop; return whether there is one."""
+        plan = self._plan()
+        if plan is not None:
+            plan.look_up()
+        return plan is not None and bool(lib.xs_plan_stopped(plan.handle))
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def xs_io_look_up(token: int) -> int:
+    """Called by the core while it waits for a writer."""
+    watched = _watched[token]()
+    if watched is not None:
+        watched.stop_asked()
+    return 0
+
+
+class Writer(Watched):
     """Takes groups of tuples from the engine and writes them as columns, in a thread."""
 
-    def __init__(self, file: File, schema: Schema, signals: Signals) -> None:
+    def __init__(self, plan: NativePlan, file: File, schema: Schema, signals: Signals) -> None:
         self.file, self.schema, self.signals = file, schema, signals
         self.error: BaseException | None = None
         self.op: Any = None
         handle = lib.xs_drain_new(len(schema), schema.segment_bits, GROUPS)
         if not handle:
             raise SegmentMemoryError("no memory is left for a sink")
-        self.drain = ffi.gc(handle, lib.xs_drain_drop)
+        super().__init__(plan, ffi.gc(handle, lib.xs_drain_drop))
         self.rows = 0
         self._stop: int | None = None  # the index after the last sample
         self._from: Position | None = None

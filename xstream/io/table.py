@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from xstream.errors import GraphError, InputError, SchemaError
+from xstream.io.contents import Contents
 from xstream.io.feed import Block
-from xstream.io.file import BLOCK_BYTES, Contents, File
+from xstream.io.file import BLOCK_BYTES, File
 from xstream.io.output import Columns, Signals
 from xstream.io.quarantine import Quarantine
 
