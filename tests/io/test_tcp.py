@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 import threading
@@ -44,7 +45,7 @@ def values(segments: list[Any]) -> list[list[Any]]:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(edges)]
 
 
 FRAMES = st.lists(st.integers(1, 40), min_size=1, max_size=12)
