@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from linearroad.demo import demo_command
+from linearroad.driver.command import drive_command
 from linearroad.rating.command import rate_command
 from linearroad.run.command import RunCommand, run_command
+from linearroad.service.command import serve_command
 from linearroad.validation.command import validate_command
 
 app = typer.Typer(
@@ -123,4 +125,6 @@ def describe(
 app.command("run", cls=RunCommand)(run_command)
 app.command("validate")(validate_command)
 app.command("rate")(rate_command)
+app.command("drive")(drive_command)
+app.command("serve")(serve_command)
 app.command("demo")(demo_command)

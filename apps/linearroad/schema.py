@@ -82,8 +82,8 @@ def column(dtype: str | np.dtype[Any]) -> xs.Out:
     return xs.Out(np.dtype(dtype), start="given")
 
 
-#: The answers to the rows of one second: kind, VID or QID, LAV or accident segment or travel time,
-#: toll or balance. `last`: no later second of the rows that have been read will follow.
+#: The answers to the rows of one second: kind, VID or QID, LAV or accident segment or ResultTime or
+#: travel time, toll or balance. `last`: no later second of the rows that were read will follow.
 ANSWERS = {
     "time": int,
     "last": bool,

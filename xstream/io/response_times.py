@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Late", "ResponseTimes"]
 
-_LONGEST_MS = 60_000  # of the histogram; anything longer is late in any case
+_LONGEST_S = 60  # of the histogram, or the longest limit; anything longer is late in any case
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 
 
@@ -47,7 +47,8 @@ class ResponseTimes:
 
     def __init__(self, limits_s: Mapping[str, int]) -> None:
         self._kinds, self._limits_s = tuple(limits_s), tuple(limits_s.values())
-        self._counts = np.zeros((len(limits_s), _LONGEST_MS + 1), np.int64)
+        self._longest_ms = 1000 * max(_LONGEST_S, *self._limits_s)
+        self._counts = np.zeros((len(limits_s), self._longest_ms + 1), np.int64)
         self._worst_ms = [0] * len(limits_s)
         self._lock = threading.Lock()
         #: The first second whose results were late.
@@ -60,7 +61,7 @@ class ResponseTimes:
         if not len(delays_ms):
             return
         with self._lock:
-            np.add.at(self._counts[kind], np.clip(delays_ms, 0, _LONGEST_MS), 1)
+            np.add.at(self._counts[kind], np.clip(delays_ms, 0, self._longest_ms), 1)
         slowest = int(delays_ms.argmax())
         self._note_extremes(kind, int(seconds[slowest]), int(delays_ms[slowest]))
         late = delays_ms > 1000 * self._limits_s[kind]
@@ -72,7 +73,7 @@ class ResponseTimes:
         """Count results of a kind and second with equal delays."""
         if count:
             with self._lock:
-                self._counts[kind, min(max(delay_ms, 0), _LONGEST_MS)] += count
+                self._counts[kind, min(max(delay_ms, 0), self._longest_ms)] += count
             self._note_extremes(kind, second, delay_ms)
 
     def _note_extremes(self, kind: int, second: int, delay_ms: int) -> None:

@@ -75,11 +75,11 @@ def settle(out, asked, charges, progress, ledger):
     entries, balances = charge_all(
         pages, entries, balances, charges.vid[:m], charges.amount[:m]
     )  # fmt: skip
-    kind, value = np.full(n, BALANCE, np.int8), np.zeros(n, np.int32)
+    second = progress[_SECOND]
+    kind, value = np.full(n, BALANCE, np.int8), np.full(n, second, np.int32)  # exact at `second`
     amount = np.empty(n, np.int64)
     for i in range(n):
         amount[i] = balance_of(entries, balances, np.int64(asked.vid[i]))
-    second = progress[_SECOND]
     out.emit_at(0, second, True, kind, asked.qid[:n], value, amount, asked.part[:n])
     progress[_CAME] = progress[_ASKED] = progress[_CHARGED] = 0
     return pages, entries, balances

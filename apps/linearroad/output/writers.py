@@ -116,7 +116,7 @@ class ParquetAnswers:
             pa.array(kind), pa.array(time), pa.array(emit / 1000.0),
             pa.array(who, mask=~vehicle), pa.array(who, mask=vehicle), pa.array(value, mask=~toll),
             pa.array(amount, mask=~(toll | travel)), pa.array(value, mask=~alert),
-            pa.array(time, mask=kind != BALANCE), pa.array(amount, mask=~balance),
+            pa.array(value, mask=kind != BALANCE), pa.array(amount, mask=~balance),
             pa.array(value, mask=~travel),
         ]  # fmt: skip
         try:

@@ -127,21 +127,11 @@ def run_command(
 
 def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
     from rich.console import Console
-    from rich.table import Table
+
+    from linearroad.output.tables import response_table
 
     title = f"Linear Road: {result.reports:,} reports in {result.wall_seconds:.1f} s"
-    table = Table(title=title, min_width=len(title))
-    timed = ("p50 s", "p99 s", "p99.99 s", "worst s", "late") if speed else ()
-    for heading in ("answer", "count", *timed):
-        table.add_column(heading, justify="left" if heading == "answer" else "right")
-    for name, count in result.answers.items():
-        delays = result.response_s.get(name)
-        figures = (
-            [*(f"{delays[name]:.3f}" for name in ("p50", "p99", "p9999", "worst")),
-             f"{delays['late']:,.0f}"]
-            if delays else []
-        )  # fmt: skip
-        table.add_row(name, f"{count:,}", *figures)
+    table = response_table(title, result.answers, result.response_s, bool(speed))
     console = Console()
     console.print(table)
     console.print(

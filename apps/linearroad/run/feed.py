@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import xstream as xs
 from linearroad.input import Chunk, Reject, RowReader
-from linearroad.output.writers import RejectWriter
 from linearroad.run.memory import ExpresswayCount
 from linearroad.schema import FIELDS, REASONS, XWAY
 from xstream.io.paced_rows import PacedRows
 from xstream.io.schedule import Schedule
 
-__all__ = ["RAW", "Feed", "raw_rows"]
+__all__ = ["NO_ROWS", "RAW", "Feed", "RejectTaker", "raw_rows"]
 
 #: The raw rows: fifteen columns one after another (`INPUT_COLUMNS`), the line of each row, and the
 #: second up to which all rows have been passed in (-1: not known).
 RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "upto": int})
+
+
+class RejectTaker(Protocol):
+    """Takes rejected rows, from several threads."""
+
+    def write(self, reject: Reject, file_name: str) -> None:
+        """Take a reject."""
 
 
 class Feed:
@@ -31,7 +37,7 @@ class Feed:
         reader: RowReader,
         number: int,
         schedule: Schedule,
-        rejects: RejectWriter,
+        rejects: RejectTaker,
         manager: xs.MemoryManager,
     ) -> None:
         self.reader, self.rejects = reader, rejects
@@ -50,7 +56,7 @@ class Feed:
             if chunk is not None:
                 self.rows += len(chunk)
                 self._expressways.add(chunk.columns[XWAY])
-            yield raw_rows(_NO_ROWS if chunk is None else chunk, upto, self.manager)
+            yield raw_rows(NO_ROWS if chunk is None else chunk, upto, self.manager)
 
     def end_rejects_in_sinks(self, checked: xs.Stream, reported: xs.Stream) -> None:
         """Connect sinks for the rejects and counts of the query."""
@@ -74,7 +80,7 @@ def raw_rows(chunk: Chunk, upto: int, manager: xs.MemoryManager) -> tuple[Any, .
     return buffer.segment, xs.SigSeg(chunk.origins, memory=manager), upto
 
 
-_NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64), np.empty(0, np.int64))
+NO_ROWS = Chunk((np.empty(0, np.int32),) * FIELDS, np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @xs.kernel

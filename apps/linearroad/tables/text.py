@@ -107,8 +107,8 @@ def format_answers(out, kind, time, emit, who, value, amount):
         at = put_thousandths(out, at + 1, emit[i])
         out[at] = COMMA
         at += 1
-        if k == BALANCE:  # ResultTime is the request's own time
-            at = put(out, at, np.int64(time[i]))
+        if k == BALANCE:  # ResultTime
+            at = put(out, at, np.int64(value[i]))
             out[at] = COMMA
             at += 1
         if k != TOLL:

@@ -1,0 +1,184 @@
+"""Takes the answers of a system: stamps, counts and keeps them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from linearroad.driver._kernels import add_digests, count_seconds
+from linearroad.driver.matching import DueTimes
+from linearroad.input import Reject
+from linearroad.operators.digests import DIGEST_WIDTH
+from linearroad.output.digests import Digests
+from linearroad.output.sink import LIMITS_S, TYPES
+from linearroad.output.writers import RejectWriter
+from linearroad.schema import KINDS
+from linearroad.wire.connection import Connection
+from linearroad.wire.format import Answers, Wire
+from xstream.console.folder import new_file
+from xstream.errors import XStreamError
+from xstream.io.clock import StreamTime
+from xstream.io.response_times import ResponseTimes
+
+__all__ = ["THESIS_LIMITS_S", "AnswerDigests", "AnswerFile", "Receiver", "limits_s"]
+
+#: How long answers may take by the thesis (section 3.3.2).
+THESIS_LIMITS_S = dict(zip(TYPES, (15, 15, 60, 90, 120), strict=True))
+SPAN_S = 256  # seconds before an arrival whose answers are counted together
+MOST_KEPT = 10_000  # malformed answers in `rejects.csv`
+
+
+def limits_s(wire: str) -> dict[str, int]:
+    """How long answers of each kind may take on a wire."""
+    return THESIS_LIMITS_S if wire == "thesis" else LIMITS_S
+
+
+class Keeper(Protocol):
+    """Keeps answers."""
+
+    def keep(self, answers: Answers, arrival_ms: int) -> None:
+        """Keep answers that arrived together."""
+
+    def close(self) -> None:
+        """Complete what is kept."""
+
+
+class AnswerFile:
+    """`output.csv`: a line per answer, in the order of arrival."""
+
+    def __init__(self, path: Path, wire: Wire) -> None:
+        self._file: BinaryIO = new_file(path).open("xb", buffering=1 << 20)
+        self._wire = wire
+
+    def keep(self, answers: Answers, arrival_ms: int) -> None:
+        """Write lines."""
+        self._file.write(self._wire.lines(answers, arrival_ms).data)
+
+    def close(self) -> None:
+        """Flush and close the file."""
+        self._file.close()
+
+
+class AnswerDigests:
+    """Digests by copy of the input, minute and kind, which do not depend on the order."""
+
+    def __init__(self, copies: int, minutes: int, vids: int, qids: int) -> None:
+        self._sums = np.zeros((copies, minutes, KINDS, DIGEST_WIDTH), np.int64)
+        self._vids, self._qids = vids, qids
+        #: Answers that belong to no copy and minute of the input.
+        self.others = 0
+
+    def keep(self, answers: Answers, arrival_ms: int) -> None:
+        """Add answers to the digests."""
+        self.others += add_digests(
+            answers.kind, answers.time, answers.who, answers.value, answers.amount,
+            self._vids, self._qids, self._sums,
+        )  # fmt: skip
+
+    @property
+    def digests(self) -> Digests:
+        """What has been added up."""
+        return self._sums.view(np.uint64)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Receiver:
+    """Receives answers in a thread of its own until the system ends."""
+
+    def __init__(
+        self, connection: Connection, wire: Wire, stream: StreamTime, keeper: Keeper,
+        rejects: RejectWriter,
+    ) -> None:  # fmt: skip
+        self._connection, self._wire, self._stream = connection, wire, stream
+        self._keeper, self._rejects = keeper, rejects
+        self._limits_s = limits_s(wire.name)
+        self.delays = ResponseTimes(self._limits_s)
+        self.counts = dict.fromkeys(TYPES, 0)
+        #: Answers before their rows were due, of no known row, and frames that are no answers.
+        self.early = self.unknown = self.malformed = 0
+        #: What the system or a full disk did wrong; complete when `done` is set.
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+        self.latest_at = time.perf_counter()
+        self.due = DueTimes() if wire.name == "thesis" else None
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
+
+    def start(self) -> None:
+        """Compile what takes answers, and start to receive."""
+        none = self._wire.no_answers()
+        self._keeper.keep(none, 0)
+        self._time(none, none.time, 0)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop at once."""
+        self._stop = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            for answers in self._wire.answers(self._connection):
+                if self._stop:
+                    return
+                if answers is not None:
+                    self._take(answers, int(1000 * self._stream.now_s()))
+        except (XStreamError, OSError) as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    def _take(self, answers: Answers, arrival_ms: int) -> None:
+        self.latest_at = time.perf_counter()
+        for text in answers.malformed:
+            self.malformed += 1
+            if self.malformed <= MOST_KEPT:
+                number = sum(self.counts.values()) + self.malformed
+                self._rejects.write(Reject(number, "not an answer", text), "answers")
+        if not len(answers):
+            return
+        self._keeper.keep(answers, arrival_ms)
+        for name, count in zip(TYPES, np.bincount(answers.kind, minlength=KINDS), strict=True):
+            self.counts[name] += int(count)
+        times = answers.time
+        if self.due is not None:
+            times = self.due.seconds(answers.kind, answers.who)
+        self._time(answers, times, arrival_ms)
+
+    def _time(self, answers: Answers, times: np.ndarray, arrival_ms: int) -> None:
+        """Note response times; answers of one second and kind that arrive together are equal."""
+        first = arrival_ms // 1000 + 1 - SPAN_S
+        counts = np.zeros((KINDS, SPAN_S), np.int64)
+        if count_seconds(answers.kind, times, first, counts):
+            self._time_others(answers, times, arrival_ms, first)
+        for kind, place in np.argwhere(counts).tolist():
+            second = first + place
+            self.delays.note_many(kind, second, arrival_ms - 1000 * second,
+                                  int(counts[kind, place]))  # fmt: skip
+
+    def _time_others(
+        self, answers: Answers, times: np.ndarray, arrival_ms: int, first: int
+    ) -> None:  # fmt: skip
+        """Answers to old rows, or to rows that are not due yet or unknown."""
+        seconds = times.astype(np.int64)
+        self.early += int((1000 * seconds > arrival_ms).sum())
+        self.unknown += int((seconds < 0).sum())
+        old = (seconds >= 0) & (seconds < first)
+        for kind in range(KINDS):
+            here = old & (answers.kind == kind)
+            self.delays.note(kind, seconds[here], arrival_ms - 1000 * seconds[here])
+
+    def wait(self, quiet_s: float, stopped: Callable[[], bool], look: Callable[[], None]) -> None:
+        """Wait for the last answers: until the system ends, or sends nothing for `quiet_s`."""
+        began = time.perf_counter()
+        while not self.done.wait(0.1) and not stopped():
+            look()
+            if time.perf_counter() - max(began, self.latest_at) > quiet_s:
+                return

@@ -1,0 +1,59 @@
+"""`xstream linearroad serve`: the command line. The job is imported when the command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["serve_command"]
+
+
+def _option(help: str, *names: str) -> Any:
+    return typer.Option(*names, help=help)
+
+
+_LISTEN = "HOST:PORT to listen on; with port 0 a free one is chosen and printed."
+Listen = Annotated[str, _option(_LISTEN)]
+WireName = Annotated[str, _option("Format of rows and answers: flat, thesis or arrow.")]
+Rules = Annotated[str, _option("Rule set: paper, brandeis or walmart.")]
+HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
+Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
+SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
+_EXPRESSWAYS = "Use the history for copies of its expressways, as drive --expressways sends them."
+Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
+Threads = Annotated[int, _option("Number of threads, at most one per core.")]
+Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
+Once = Annotated[bool, _option("End after one driver.", "--once")]
+StallS = Annotated[float, _option("Drop a driver that reads nothing for so many seconds.")]
+
+
+def serve_command(
+    listen: Listen = "127.0.0.1:9000",
+    wire: WireName = "flat",
+    rules: Rules = "paper",
+    history: HistoryFrom = None,
+    tolls: Tolls = None,
+    segment_history: SegmentHistory = None,
+    expressways: Expressways = None,
+    threads: Threads = 1,
+    memory: Memory = "refcount-lazy",
+    once: Once = False,
+    stall_s: StallS = 60.0,
+) -> None:
+    """Answer drivers over the network, one at a time, with the queries of `run`."""
+    from linearroad.service.job import ServeOptions, history_of_copies, serve
+    from linearroad.tables.history import load_history
+    from xstream.console.stop import Stop
+
+    options = ServeOptions(listen, wire, rules, threads, memory, once, stall_s)
+    known = load_history(history, tolls, segment_history)
+    if expressways is not None:
+        known = history_of_copies(known, history, expressways)
+    stop = Stop()
+    served = serve(options, known, lambda line: typer.echo(line, err=True), stop)
+    if stop.by_user:
+        raise KeyboardInterrupt(f"{len(served):,} drivers were served")
+    if once and served and served[0].error is not None:
+        raise typer.Exit(1)

@@ -1,0 +1,196 @@
+"""`xstream linearroad serve`: one query per driver, one driver at a time."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import xstream as xs
+from linearroad.output.summary import RunOptions
+from linearroad.rules import rules_named
+from linearroad.run.copies import ORIGINAL, copies_of
+from linearroad.run.engine import Engine, connect_writer
+from linearroad.service.door import Door, dismiss
+from linearroad.service.feed import DriverFeed
+from linearroad.tables.history import History
+from linearroad.wire import wire_named
+from linearroad.wire.connection import STALL_S, Cut, WireError, address
+from linearroad.wire.format import Wire
+from xstream.console.stop import Stop, interruptible
+from xstream.errors import InputError
+
+__all__ = ["ServeOptions", "Served", "history_of_copies", "serve"]
+
+LINGER_S = 5.0  # how long a driver may take to close after the last answers
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How to serve; see `xstream linearroad serve --help`."""
+
+    listen: str = "127.0.0.1:0"
+    wire: str = "flat"
+    rules: str = "paper"
+    threads: int = 1
+    memory: str = "refcount-lazy"
+    once: bool = False  # end after one driver
+    stall_s: float = STALL_S
+
+
+@dataclass
+class Served:
+    """What one driver sent and got."""
+
+    rows: int = 0
+    rejects: str = ""
+    answers: int = 0
+    seconds: float = 0.0
+    #: What went wrong; None if the driver ended its stream.
+    error: str | None = None
+
+    def sentence(self, name: str) -> str:
+        """In words, for the log."""
+        told = f"{name}: {self.rows:,} rows, {self.answers:,} answers in {self.seconds:.1f} s"
+        if self.rejects:
+            told += f", rejected {self.rejects}"
+        return told if self.error is None else f"{told}; ended early: {self.error}"
+
+
+def history_of_copies(history: History, directory: Path | None, expressways: int) -> History:
+    """The history for copies of generated expressways, as `drive --expressways` sends them."""
+    if directory is None:
+        raise InputError("--expressways requires --history")
+    tolls, sums, vids_by = {}, {}, {}
+    for copy in copies_of(directory, expressways):
+        own = history.copied(copy.xway_by, copy.vid_by)
+        tolls.update(own.tolls)
+        sums.update(own.sums)
+        vids_by.update(own.vids_by)
+    return History(tolls, sums, history.knows_segments, history.unverified, vids_by)
+
+
+def serve(
+    options: ServeOptions, history: History, say: Callable[[str], None], stop: Stop | None = None,
+    on_ready: Callable[[str], None] = lambda address: None,
+) -> list[Served]:  # fmt: skip
+    """Serve drivers until `stop` is set, or one driver with `once`; returns what each got."""
+    rules_named(options.rules)
+    wire = wire_named(options.wire)
+    if wire.name == "thesis":
+        raise InputError("--wire thesis requires --rules thesis")
+    if options.threads < 1:
+        raise InputError(f"--threads must be a positive number, not {options.threads}")
+    door, served = Door(address(options.listen, "--listen"), options.stall_s), list[Served]()
+    stop = stop or Stop()
+    with closing(door), interruptible(stop):
+
+        def ready() -> None:
+            door.open()
+            if not served:
+                say(f"listening on {door.address}, wire {wire.name}, rules {options.rules}")
+            on_ready(door.address)
+
+        while not stop.is_set():
+            found = _Query(door, wire, options, history, stop, ready).run(say)
+            if found is not None:
+                served.append(found)
+            if options.once and found is not None:
+                break
+    return served
+
+
+class _Query:
+    """The query that answers one driver."""
+
+    def __init__(
+        self, door: Door, wire: Wire, options: ServeOptions, history: History, stop: Stop,
+        ready: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._door, self._wire, self._stop = door, wire, stop
+        manager = xs.memory_manager(options.memory)
+        self.feed = DriverFeed(door, wire, manager, stop, ready)
+        settings = RunOptions(options.rules, memory=options.memory, threads=options.threads)
+        self.engine = Engine([self.feed], [ORIGINAL], history, settings)
+        self._encode = wire.answer_encoder()
+        none = wire.no_answers()
+        columns = (none.kind, none.time, none.who, none.value, none.amount)
+        list(wire.answer_encoder()(*columns))  # compiled before the first answers
+        connect_writer(self.engine, self._take, 1)
+        self.served = Served()
+
+    def _take(self, upto: int, *columns: xs.SigSeg) -> None:
+        """Send the answers of complete seconds."""
+        connection = self.feed.connection
+        assert connection is not None
+        arrays = [np.asarray(column) for column in columns]
+        self.served.answers += len(arrays[0])
+        for buffer in self._encode(*arrays):
+            connection.send(buffer)
+
+    def run(self, say: Callable[[str], None]) -> Served | None:
+        """Answer the next driver; None if the service was stopped before one came."""
+        cut, began = threading.Event(), 0.0
+
+        def look(_: xs.Run) -> None:
+            nonlocal began
+            if self._stop.at_once:
+                cut.set()
+            if self.feed.connection is not None:
+                began = began or time.perf_counter()
+                self.feed.connection.stopped = cut.is_set
+
+        try:
+            with _collections_off():
+                self.engine.run(cut, progress=look)
+            self._end()
+        except (xs.OperatorError, InputError) as error:
+            cause = error.__cause__ if isinstance(error, xs.OperatorError) else error
+            if not isinstance(cause, InputError):
+                raise
+            self._fail(cause)
+        finally:
+            if self.feed.connection is not None:
+                self.feed.connection.close()
+                self._door.release()
+        if self.feed.connection is None:
+            return None
+        self.served.rows, self.served.rejects = self.feed.rows, self.feed.count.sentence()
+        self.served.seconds = time.perf_counter() - began if began else 0.0
+        say(self.served.sentence(self.feed.connection.name))
+        return self.served
+
+    def _end(self) -> None:
+        """Mark the end of the answers and wait until the driver closes."""
+        connection = self.feed.connection
+        if connection is None:
+            return
+        if self._stop.is_set():
+            raise WireError("the service was stopped")
+        connection.send(self._wire.last_answers())
+        connection.end_sending()
+        until, dropped = time.perf_counter() + LINGER_S, memoryview(bytearray(1 << 12))
+        while time.perf_counter() < until and connection.receive(dropped) != 0:
+            pass
+
+    def _fail(self, error: InputError) -> None:
+        self.served.error = str(error)
+        if self.feed.connection is not None and not isinstance(error, Cut):
+            dismiss(self.feed.connection, str(error))
+
+
+@contextmanager
+def _collections_off() -> Iterator[None]:
+    """Exclude loaded and compiled objects from garbage collections."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
