@@ -16,8 +16,16 @@ from numpy.typing import NDArray
 
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import check_sizes, read_manifest
-from linearroad.operators.check import stream_times
-from linearroad.schema import FIELDS, INPUT_COLUMNS, LINE_TOO_LONG, REASONS
+from linearroad.rowforms import (
+    DETECTED_BYTES,
+    PAPER,
+    THESIS,
+    Columns,
+    RowForm,
+    form_of_flat,
+    form_of_names,
+)
+from linearroad.schema import FIELD_COUNT, LINE_TOO_LONG, REASONS, THESIS_FIELDS
 from linearroad.tables.text import LONGEST_LINE, parse
 from xstream.errors import InputError
 from xstream.io.page_checksums import has_page_checksums
@@ -40,12 +48,12 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 @dataclass(frozen=True)
 class Chunk:
-    """Parsed rows: fifteen columns, the line of each row, and its second.
+    """Parsed rows: the fifteen columns of the query, the line of each row, and its second.
 
-    `times` are the seconds of the stream in which the rows arrive (`stream_times`).
+    `times` are the seconds of the stream in which the rows arrive (`RowForm.times`).
     """
 
-    columns: tuple[NDArray[np.int32], ...]
+    columns: Columns
     origins: NDArray[np.int64]
     times: NDArray[np.int64]
 
@@ -75,6 +83,8 @@ class RowReader(Protocol):
     """One file of rows."""
 
     name: str
+    #: What its rows are.
+    form: RowForm
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         """The rows in file order; their origins are line numbers.
@@ -89,9 +99,10 @@ class RowReader(Protocol):
     on_reject: Callable[[Reject], None]
 
 
-def _chunk(columns: tuple[NDArray[np.int32], ...], origins: NDArray[np.int64], clock: int) -> Chunk:
+def _chunk(form: RowForm, columns: Columns, origins: NDArray[np.int64], clock: int) -> Chunk:
     """A chunk of rows that follow those that advanced the stream's clock to `clock`."""
-    return Chunk(columns, origins, stream_times(columns, clock))
+    taken = form.columns(columns)
+    return Chunk(taken, origins, form.times(taken, clock))
 
 
 class _Recent:
@@ -120,12 +131,21 @@ class _Recent:
 class FlatReader:
     """A flat file of the benchmark. Keeps the text of recent chunks for rejects."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rules: str = "paper") -> None:
         self.name = path.name
         self.path = path
+        self.form = PAPER if rules != "thesis" else form_of_flat(self._beginning(), rules)
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
         self._lines = Rereader(self._read_lines)
+
+    def _beginning(self) -> bytes:
+        """The first lines, if they can be read; errors are reported when the file is read."""
+        try:
+            with self._open() as file:
+                return file.read(DETECTED_BYTES)
+        except (EOFError, OSError, lzma.LZMAError, pa.ArrowException):
+            return b""
 
     def _open(self) -> BinaryIO:
         compression = _COMPRESSIONS.get(self.path.suffix)
@@ -168,7 +188,7 @@ class FlatReader:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
 
     def _parsed(self, text: bytes, first_line: int, last: bool) -> tuple[int, int, Chunk]:
-        columns = np.empty((FIELDS, ROWS), np.int32)
+        columns = np.empty((len(self.form.names), ROWS), np.int32)
         starts, bad = np.empty(ROWS + 1, np.int64), np.empty(ROWS, np.int64)
         reasons = np.empty(ROWS, np.int8)
         data = np.frombuffer(text, np.uint8)
@@ -176,7 +196,7 @@ class FlatReader:
         numbers = np.arange(first_line, first_line + lines, dtype=np.int64)
         if wrong:
             numbers = np.delete(numbers, bad[:wrong])
-        chunk = _chunk(tuple(columns[:, :good]), numbers, self._recent.clock)
+        chunk = _chunk(self.form, tuple(columns[:, :good]), numbers, self._recent.clock)
         self._recent.add(chunk, (first_line, starts[: lines + 1], text[:used]))
         for line, reason in zip(bad[:wrong].tolist(), reasons[:wrong].tolist(), strict=True):
             row = text[starts[line] : starts[line + 1]].removesuffix(b"\n")
@@ -222,9 +242,9 @@ def _as_read(line: bytes) -> str:
 
 
 class ParquetReader:
-    """A Parquet file with the fifteen columns; the line of a row is its row number."""
+    """A Parquet file with the columns of its form; the line of a row is its row number."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rules: str = "paper") -> None:
         self.name = path.name
         self.path = path
         try:
@@ -234,7 +254,9 @@ class ParquetReader:
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} is not a Parquet file: {error}") from error
         present = set(self._file.schema_arrow.names)
-        missing = [name for name in INPUT_COLUMNS if name not in present]
+        self.form = form_of_names(present, rules)
+        self._names = list(self.form.names)
+        missing = [name for name in self._names if name not in present]
         if missing:
             raise InputError(f"{path} has no column {missing[0]!r}")
         self.on_reject: Callable[[Reject], None] = _nobody
@@ -246,15 +268,15 @@ class ParquetReader:
         line = 1 + sum(self._file.metadata.row_group(g).num_rows for g in range(skipped))
         try:
             batches = self._file.iter_batches(
-                ROWS, range(skipped, self._file.num_row_groups), list(INPUT_COLUMNS),
+                ROWS, range(skipped, self._file.num_row_groups), self._names,
                 use_threads=False,
             )  # fmt: skip
             for batch in batches:
-                columns = tuple(self._column(batch, name) for name in INPUT_COLUMNS)
+                columns = tuple(self._column(batch, name) for name in self._names)
                 lines = np.arange(line, line + batch.num_rows, dtype=np.int64)
                 line += batch.num_rows
-                chunk = _chunk(columns, lines, self._recent.clock)
-                self._recent.add(chunk, chunk)
+                chunk = _chunk(self.form, columns, lines, self._recent.clock)
+                self._recent.add(chunk, (lines, columns))
                 yield chunk
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
@@ -282,19 +304,57 @@ class ParquetReader:
         return narrow
 
     def row(self, line: int) -> str:
-        for chunk in self._recent:
-            at = line - int(chunk.origins[0])
-            if 0 <= at < len(chunk):
-                return ",".join(str(column[at]) for column in chunk.columns)
+        for lines, columns in self._recent:
+            at = line - int(lines[0])
+            if 0 <= at < len(lines):
+                return ",".join(str(column[at]) for column in columns)
         batch = self._batches.item((line - 1) // ROWS)
         return ",".join(str(column[(line - 1) % ROWS]) for column in batch.columns)
 
     def _read_batches(self) -> Iterator[Any]:
         file = pq.ParquetFile(self.path, pre_buffer=False)  # self's file is being read
-        yield from file.iter_batches(ROWS, columns=list(INPUT_COLUMNS), use_threads=False)
+        yield from file.iter_batches(ROWS, columns=self._names, use_threads=False)
 
 
-def open_input(path: Path) -> list[RowReader]:
+class BinaryReader:
+    """A file of the thesis' 36-byte rows: nine little-endian int32; a line is a row number."""
+
+    WIDTH = 4 * THESIS_FIELDS
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.path, self.form = path.name, path, THESIS
+        self.on_reject: Callable[[Reject], None] = _nobody
+
+    def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
+        line, clock = 1, 0
+        try:
+            with self.path.open("rb") as file:
+                while block := file.read(ROWS * self.WIDTH):
+                    rows = self._rows(block)
+                    lines = np.arange(line, line + rows.shape[1], dtype=np.int64)
+                    line += rows.shape[1]
+                    if rows.shape[1]:
+                        chunk = _chunk(self.form, tuple(rows), lines, clock)
+                        clock = int(chunk.times[-1])
+                        yield chunk
+                    if len(block) % self.WIDTH:
+                        rest = block[-(len(block) % self.WIDTH) :].hex()
+                        self.on_reject(Reject(line, REASONS[FIELD_COUNT], rest))
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read to its end: {error}") from error
+
+    def _rows(self, block: bytes) -> NDArray[np.int32]:
+        """The complete rows of a block, as nine columns."""
+        rows = np.frombuffer(block, "<i4", len(block) // self.WIDTH * THESIS_FIELDS)
+        return np.ascontiguousarray(rows.reshape(-1, THESIS_FIELDS).T.astype(np.int32))
+
+    def row(self, line: int) -> str:
+        with self.path.open("rb") as file:
+            file.seek((line - 1) * self.WIDTH)
+            return ",".join(str(value) for value in self._rows(file.read(self.WIDTH))[:, 0])
+
+
+def open_input(path: Path, rules: str = "paper") -> list[RowReader]:
     """Open the file `path`, or the expressway files of a generated directory."""
     if path.is_dir():
         manifest = read_manifest(path)
@@ -302,10 +362,10 @@ def open_input(path: Path) -> list[RowReader]:
         check_sizes(path, manifest.get("traffic", []))
         layout = Layout(path)
         expressways = range(int(manifest["parameters"]["expressways"]))
-        return [_reader(layout.traffic(xway, form)) for xway in expressways]
+        return [_reader(layout.traffic(xway, form), rules) for xway in expressways]
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    return [_reader(path)]
+    return [_reader(path, rules)]
 
 
 def length_s(path: Path, minutes: int | None) -> int | None:
@@ -318,9 +378,15 @@ def length_s(path: Path, minutes: int | None) -> int | None:
 
 def unverified(readers: list[RowReader]) -> list[Path]:
     """The Parquet files without page checksums, whose contents cannot be verified."""
-    paths = [reader.path for reader in readers if isinstance(reader, ParquetReader)]
-    return [path for path in paths if not has_page_checksums(path, INPUT_COLUMNS)]
+    files = [reader for reader in readers if isinstance(reader, ParquetReader)]
+    return [file.path for file in files if not has_page_checksums(file.path, file.form.names)]
 
 
-def _reader(path: Path) -> RowReader:
-    return ParquetReader(path) if path.suffix == ".parquet" else FlatReader(path)
+def _reader(path: Path, rules: str) -> RowReader:
+    if path.suffix == ".parquet":
+        return ParquetReader(path, rules)
+    if path.suffix == ".bin":
+        if rules != "thesis":
+            raise InputError(f"{path} has the thesis' 36-byte rows, which require --rules thesis")
+        return BinaryReader(path)
+    return FlatReader(path, rules)

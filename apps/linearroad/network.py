@@ -14,14 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import xstream as xs
-from linearroad.operators.accounts import accounts
 from linearroad.operators.answers import TABLE, batch
 from linearroad.operators.check import check
 from linearroad.operators.copies import shift
-from linearroad.operators.requests import answer_requests
 from linearroad.rules import Paper
 from linearroad.run.copies import ORIGINAL, Copy
-from linearroad.schema import ANSWERS
+from linearroad.schema import ANSWERS, PAPER_ROWS
 from linearroad.tables.history import History
 
 __all__ = ["Network", "Part", "Stages", "one_expressway"]
@@ -66,10 +64,13 @@ class Network:
                 self.stages[stage].append(stream)
         return streams[-1]
 
-    def seconds(self, rows: xs.Stream, name: str = "") -> xs.Stream:
-        """Complete seconds of checked rows. `name` is appended to the names of the operators."""
+    def seconds(self, rows: xs.Stream, name: str = "", form: int = PAPER_ROWS) -> xs.Stream:
+        """Complete seconds of checked rows. `name` is appended to the names of the operators.
+
+        `form`: what the columns of the rows mean (`RowForm.number`).
+        """
         self._at("reading", rows)
-        return self._at("decode", rows.iterate(check, name=f"check{name}"))
+        return self._at("decode", rows.iterate(check, form, name=f"check{name}"))
 
     def copied(self, seconds: xs.Stream, copy: Copy, name: str = "") -> xs.Stream:
         """The same seconds with other expressways and vehicles; all other columns are shared."""
@@ -91,10 +92,7 @@ class Network:
         triggers = self._at("tolls", rules.triggers(reports, name))
         second = triggers.zip(segments, marks, name=f"second{name}")
         notified = self._at("tolls", second, rules.notifications(second, name))
-        requested = seconds.iterate(
-            answer_requests, history.toll_tables(), history.sum_tables(),
-            int(history.knows_segments), name=f"requests{name}",
-        )  # fmt: skip
+        requested = rules.requested(seconds, history, name)
         answers = notified.select(*ANSWERS, name=f"notifications{name}")
         asked = seconds.select("request", name=f"balance requests{name}")
         charged = notified.select(*rules.charged, name=f"charges{name}")
@@ -111,10 +109,13 @@ class Network:
         return Part(number, (answers, requested), money, reports, kept)
 
     def balances(self, money: Sequence[xs.Stream], name: str = "") -> xs.Stream:
-        """The balances of a group of parts: answers with the requesting part (`asker`)."""
+        """The accounts of a group of parts: answers with the part that each is for (`asker`).
+
+        These are balances; under the rules of the thesis also expenditures and notifications.
+        """
         merged = money[0].merge(*money[1:], by="time", tag="part", name=f"money of all{name}")
         charged = self.rules.charges(merged, name)
-        balances = charged.iterate(accounts, len(money), name=f"accounts{name}")
+        balances = self.rules.balances(charged, len(money), name)
         return self._at("accounts", merged, charged, balances)
 
 

@@ -21,6 +21,15 @@ INPUT_COLUMNS = (
 )  # fmt: skip
 TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY = range(15)
 FIELDS = len(INPUT_COLUMNS)
+#: Columns of the thesis' nine-field input. A request has other values in the last six: QID, XWay,
+#: and for a travel time Minit, Mend, DOW and TOD (docs/linear-road-thesis.md).
+THESIS_COLUMNS = ("type", "time", "vid", "speed", "xway", "mile", "offset", "lane", "dir")
+THESIS_FIELDS = len(THESIS_COLUMNS)
+
+#: What the fifteen columns of a row mean: the paper's row; one of the thesis, with Mile in `seg`,
+#: Offset in `pos`, Minit in `sinit` and Mend in `send`; or the paper's row translated to the
+#: thesis, in which a negative type is the negative reason for a reject.
+PAPER_ROWS, THESIS_ROWS, TRANSLATED_ROWS = range(3)
 
 #: Types of rows: a position report, and three kinds of requests.
 REPORTS, ASKS_BALANCE, ASKS_EXPENDITURE, ASKS_TRAVEL_TIME = 0, 2, 3, 4
@@ -33,10 +42,11 @@ KINDS = 5
 REASONS = (
     "", "field count", "not an integer", "out of int32", "unknown type", "Time", "VID", "XWay",
     "Lane", "Dir", "Seg", "Pos", "QID", "Sinit", "Send", "DOW", "TOD", "Day", "out of order",
-    "second report", "line too long",
+    "second report", "line too long", "Mile", "Offset", "Minit", "Mend",
 )  # fmt: skip
 FIELD_COUNT, NOT_AN_INTEGER, OUT_OF_INT32, UNKNOWN_TYPE = range(1, 5)
 OUT_OF_ORDER, SECOND_REPORT, LINE_TOO_LONG = range(18, 21)
+OUTSIDE_MILE, OUTSIDE_OFFSET, OUTSIDE_MINIT, OUTSIDE_MEND = range(21, 25)
 
 #: A request: the columns of the input that requests use.
 REQUEST_FIELDS = (TYPE, VID, XWAY, QID, SINIT, SEND, DOW, TOD, DAY)

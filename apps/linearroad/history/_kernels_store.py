@@ -38,8 +38,10 @@ def first_minute(dow, d):
 
 
 @xs.compiled
-def one_segment(sums, begin, segment, clock):
+def one_segment(sums, begin, segment, clock, free_cars=50, base_toll=2):
     """Minutes to cross a segment that is reached at minute `clock` of the day, and its toll.
+
+    The toll is `base_toll` times the square of the vehicles above `free_cars`.
 
     `sums` is flat, and `begin` is the result of `first_minute`. Means are compared as quotients of
     integers, so that rounding has no effect.
@@ -49,10 +51,10 @@ def one_segment(sums, begin, segment, clock):
         minute -= MINUTES
     at = ((begin + minute) * SEGMENTS + segment) * 3
     speeds, vehicles, days = np.int64(sums[at]), np.int64(sums[at + 1]), np.int64(sums[at + 2])
-    toll = 0
-    if speeds < 40 * days and vehicles > 50 * days:
-        over = vehicles // days - 50
-        toll = 2 * over * over
+    toll = np.int64(0)
+    if speeds < 40 * days and vehicles // days > free_cars:
+        over = vehicles // days - free_cars
+        toll = base_toll * over * over
     if speeds <= days:  # 1 mph or less, or nothing is known
         return 60.0, toll
     return 60.0 * days / speeds, toll

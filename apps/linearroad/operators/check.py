@@ -19,6 +19,11 @@ from linearroad.schema import (
     FIELDS,
     LANE,
     OUT_OF_ORDER,
+    OUTSIDE_MEND,
+    OUTSIDE_MILE,
+    OUTSIDE_MINIT,
+    OUTSIDE_OFFSET,
+    PAPER_ROWS,
     POS,
     QID,
     REJECT,
@@ -28,8 +33,10 @@ from linearroad.schema import (
     SEND,
     SINIT,
     SPD,
+    THESIS_ROWS,
     TIME,
     TOD,
+    TRANSLATED_ROWS,
     TYPE,
     UNKNOWN_TYPE,
     VID,
@@ -44,17 +51,19 @@ __all__ = ["check", "room", "stream_times"]
 _CLOCK, _REPORTS, _REQUESTS, _REJECTS, _EMITTED = range(5)
 
 _INT32 = np.iinfo(np.int32)
-#: The last lane, direction, segment and position of an expressway.
-_LANES, _DIRS, _SEGS, _POSITIONS = 4, 1, 99, 527_999
+#: The last direction and segment, and by the form of the rows the last lane and position.
+_DIRS, _SEGS = 1, 99
+_LANES, _POSITIONS = np.array([4, 7, 7]), np.array([527_999, 1759, 1759])
+_ANY = (5, FIELDS)  # by type and field
 
 
-def _domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _paper_domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The lowest and highest value of each field, by row type; unused fields accept any value."""
-    low, high = (np.full((5, FIELDS), end, np.int64) for end in (_INT32.min, _INT32.max))
+    low, high = (np.full(_ANY, end, np.int64) for end in (_INT32.min, _INT32.max))
     low[:, [TIME, VID, XWAY]] = 0
     low[ASKS_BALANCE, XWAY] = _INT32.min
     low[REPORTS, [LANE, DIR, SEG, POS]] = 0
-    high[REPORTS, [LANE, DIR, SEG, POS]] = _LANES, _DIRS, _SEGS, _POSITIONS
+    high[REPORTS, [LANE, DIR, SEG, POS]] = _LANES[PAPER_ROWS], _DIRS, _SEGS, _POSITIONS[PAPER_ROWS]
     low[[ASKS_BALANCE, ASKS_EXPENDITURE, ASKS_TRAVEL_TIME], QID] = 0
     low[ASKS_TRAVEL_TIME, [SINIT, SEND, DOW, TOD]] = 0, 0, 1, 1
     high[ASKS_TRAVEL_TIME, [SINIT, SEND, DOW, TOD]] = _SEGS, _SEGS, 7, 1440
@@ -62,28 +71,53 @@ def _domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return low, high
 
 
-_LOW, _HIGH = _domains()
+def _thesis_domains() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same for rows of the thesis; Dir also depends on the lane."""
+    low, high = _paper_domains()
+    high[REPORTS, [LANE, POS]] = _LANES[THESIS_ROWS], _POSITIONS[THESIS_ROWS]
+    low[ASKS_TRAVEL_TIME, [DOW, TOD]] = 0, 0
+    high[ASKS_TRAVEL_TIME, [DOW, TOD]] = 6, 1439
+    low[ASKS_EXPENDITURE, DAY], high[ASKS_EXPENDITURE, DAY] = _INT32.min, _INT32.max
+    return low, high
+
+
+_DOMAINS = (_paper_domains(), _thesis_domains(), _thesis_domains())
+_LOW, _HIGH = (np.stack([domain[end] for domain in _DOMAINS]) for end in (0, 1))
+#: Fields in the order in which a row has them, and the reasons to reject it, by the form of rows.
+_PAPER_ORDER = (TIME, VID, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY)
+_THESIS_ORDER = (TIME, VID, QID, XWAY, SEG, POS, LANE, DIR, SINIT, SEND, DOW, TOD, DAY)
+_ORDER = np.array([_PAPER_ORDER, _THESIS_ORDER, _THESIS_ORDER])
+_REASON = np.tile(UNKNOWN_TYPE + np.arange(FIELDS) - (np.arange(FIELDS) > SPD), (3, 1))
+_REASON[THESIS_ROWS:, [SEG, POS, SINIT, SEND]] = (
+    OUTSIDE_MILE, OUTSIDE_OFFSET, OUTSIDE_MINIT, OUTSIDE_MEND,
+)  # fmt: skip
 
 
 @numba.njit
-def fault(row):
+def fault(row, form):
     """The reason to reject a row of fifteen fields, as a number; 0 for a good row."""
     kind = row[TYPE]
-    if kind < 0 or kind >= len(_LOW) or kind == 1:
-        return UNKNOWN_TYPE
-    for field in range(TIME, FIELDS):
-        if row[field] < _LOW[kind, field] or row[field] > _HIGH[kind, field]:
-            return UNKNOWN_TYPE + field - (field > SPD)  # Spd has no reason of its own
-    return 0
+    if form == TRANSLATED_ROWS and kind < 0:
+        return np.int64(-kind)
+    if kind < 0 or kind >= _LOW.shape[1] or kind == 1:
+        return np.int64(UNKNOWN_TYPE)
+    for i in range(_ORDER.shape[1]):
+        field = _ORDER[form, i]
+        outside = row[field] < _LOW[form, kind, field] or row[field] > _HIGH[form, kind, field]
+        if form != PAPER_ROWS and kind == REPORTS and field == DIR:
+            outside = row[DIR] != row[LANE] >> 2
+        if outside:
+            return np.int64(_REASON[form, field])
+    return np.int64(0)
 
 
 @xs.compiled
-def stream_times(columns, clock):
+def stream_times(columns, clock, form=PAPER_ROWS):
     """The second in which each row arrives; rejected rows do not advance the clock."""
     time = columns[TIME]
     times = np.empty(len(time), np.int64)
     for i in range(len(time)):
-        if time[i] > clock and fault(np.array([column[i] for column in columns])) == 0:
+        if time[i] > clock and fault(np.array([column[i] for column in columns]), form) == 0:
             clock = np.int64(time[i])
         times[i] = clock
     return times
@@ -109,13 +143,15 @@ def columns_of(rows, n):
 
 
 @numba.njit
-def unusual(kind, time, vid, xway, lane, direction, seg, pos):
+def unusual(kind, time, vid, xway, lane, direction, seg, pos, form):
     """1 for every row that is not a valid report. Without branches, so that SIMD is used."""
     found = np.empty(len(kind), np.uint8)
+    lanes, positions, by_lane = _LANES[form], _POSITIONS[form], form != PAPER_ROWS
     for i in range(len(kind)):
         odd = (kind[i] != REPORTS) | (time[i] < 0) | (vid[i] < 0) | (xway[i] < 0)
-        odd |= (lane[i] < 0) | (lane[i] > _LANES) | (direction[i] < 0) | (direction[i] > _DIRS)
-        odd |= (seg[i] < 0) | (seg[i] > _SEGS) | (pos[i] < 0) | (pos[i] > _POSITIONS)
+        odd |= (lane[i] < 0) | (lane[i] > lanes) | (direction[i] < 0) | (direction[i] > _DIRS)
+        odd |= (seg[i] < 0) | (seg[i] > _SEGS) | (pos[i] < 0) | (pos[i] > positions)
+        odd |= by_lane & (direction[i] != lane[i] >> 2)
         found[i] = odd
     return found
 
@@ -249,8 +285,10 @@ def emit_second(out, time, reports, begin, end, requests, rejects, last):
         "last": bool,
     },
 )
-def check(rows, origin, upto, state, out):
+def check(rows, origin, upto, form, state, out):
     """Gathers the good rows of each second and emits them when the next second begins.
+
+    `form`: what the columns mean (`schema.PAPER_ROWS` and others).
 
     `upto`: all rows of the stream up to this second have been passed in, and it is emitted even if
     it is empty; -1 if that is not known. `last`: these rows yield no further second.
@@ -264,7 +302,7 @@ def check(rows, origin, upto, state, out):
     gathered, requests, rejects = state.gathered, state.request, state.reject
     odd = unusual(
         kind, time, columns[VID], columns[XWAY], columns[LANE], columns[DIR], columns[SEG],
-        columns[POS],
+        columns[POS], form,
     )  # fmt: skip
     where = packed(columns[LANE], columns[DIR], columns[SEG], columns[POS])
     given = Reports(columns[VID], columns[SPD], columns[XWAY], where, origin)
@@ -272,7 +310,7 @@ def check(rows, origin, upto, state, out):
     i, begin, end = 0, 0, 0  # the second's only run of reports, as long as there is only one
     while i <= n:
         done, clock = i == n, gathered[_CLOCK]
-        why = fault(rows[i::n]) if not done and odd[i] != 0 else 0
+        why = fault(rows[i::n], form) if not done and odd[i] != 0 else 0
         if not done and why == 0 and time[i] < clock:
             why = OUT_OF_ORDER
         if why != 0:

@@ -22,7 +22,7 @@ from linearroad.schema import (
     TRAVEL_TIME,
 )
 
-__all__ = ["SUM_TABLE", "TOLL_TABLE", "answer_requests"]
+__all__ = ["PAPER_MANNER", "SUM_TABLE", "TOLL_TABLE", "answer_requests", "thesis_manner"]
 
 SUMS_LENGTH = math.prod(SEGMENT_SUMS_SHAPE)
 
@@ -33,6 +33,17 @@ TOLL_TABLE = np.dtype(
 )
 #: The address of the sums of an expressway's segments.
 SUM_TABLE = np.dtype([("xway", "i8"), ("sums_at", "i8")])
+
+
+#: How a rule set answers requests: cars without a toll, the toll per square of a car above them,
+#: whether a journey includes its last segment, the number of the first minute of a day and of the
+#: first day of a week (0 or 1), and whether expenditures are those of TollHistory.
+PAPER_MANNER = (50, 2, 0, 1, 1)
+
+
+def thesis_manner(base_toll: int) -> tuple[int, int, int, int, int]:
+    """How the thesis does; its expenditures are today's, which the accounts know."""
+    return (150, base_toll, 1, 0, 0)
 
 
 @numba.njit
@@ -64,12 +75,13 @@ def spent_on(tolls, request):
 
 
 @numba.njit
-def travel_together(journeys, places, answers, sums, value, amount):
+def travel_together(journeys, places, answers, sums, value, amount, manner):
     """Compute several journeys in alternation, so that their cache misses overlap.
 
     `places` are the rows of `sums` that the journeys use, and `answers` the rows of `value`
     (seconds) and `amount` (toll) that are filled in.
     """
+    free_cars, base_toll, ends_after, first, _ = manner
     many = len(journeys)
     taken, segment = np.zeros(many), np.empty(many, np.int64)
     going, left = np.arange(many), many
@@ -81,15 +93,18 @@ def travel_together(journeys, places, answers, sums, value, amount):
         while k < left:
             i = going[k]
             journey = journeys[i]
-            if segment[i] == journey.send:
+            way = 0 if journey.sinit <= journey.send else 1
+            if segment[i] == journey.send + ends_after * (1 - 2 * way):
                 value[answers[i]] = in_seconds(taken[i])
                 left -= 1
                 going[k] = going[left]
                 continue
             by_minute = xs.array_at(sums[places[i]].sums_at, SUMS_LENGTH, np.int32)
-            way = 0 if journey.sinit <= journey.send else 1
-            begin = first_minute(np.int64(journey.dow), way)
-            minutes, toll = one_segment(by_minute, begin, segment[i], journey.tod + taken[i])
+            begin = first_minute(np.int64(journey.dow) + 1 - first, way)
+            minutes, toll = one_segment(
+                by_minute, begin, segment[i], journey.tod + 1 - first + taken[i], free_cars,
+                base_toll,
+            )  # fmt: skip
             taken[i] += minutes
             amount[answers[i]] += toll
             segment[i] += 1 - 2 * way
@@ -97,8 +112,10 @@ def travel_together(journeys, places, answers, sums, value, amount):
 
 
 @xs.kernel(out=ANSWERS)
-def answer_requests(time, last, request, tolls, sums, knows_segments, out):
+def answer_requests(time, last, request, tolls, sums, knows_segments, manner, out):
     """Answers daily expenditures from `tolls` and travel times from `sums`, one row per expressway.
+
+    `manner`: how the rule set does that (`PAPER_MANNER`).
 
     Without SegmentHistory (`knows_segments` 0), travel time and toll are -1. For an
     expressway that is not in the history the speed is 1 and the toll 0.
@@ -109,7 +126,7 @@ def answer_requests(time, last, request, tolls, sums, knows_segments, out):
     travelling, places = np.empty_like(request), np.empty(most, np.int64)
     answers = np.empty(most, np.int64)
     for i in range(most):
-        if request[i].type == ASKS_EXPENDITURE:
+        if request[i].type == ASKS_EXPENDITURE and manner[4]:
             kind[asked], value[asked] = EXPENDITURE, 0
             amount[asked] = spent_on(tolls, request[i])
         elif request[i].type == ASKS_TRAVEL_TIME:
@@ -120,11 +137,11 @@ def answer_requests(time, last, request, tolls, sums, knows_segments, out):
                 answers[journeys] = asked
                 journeys += 1
             elif knows_segments:
-                value[asked] = 3600 * abs(request[i].send - request[i].sinit)
+                value[asked] = 3600 * (abs(request[i].send - request[i].sinit) + manner[2])
                 amount[asked] = 0
         else:
             continue
         who[asked] = request[i].qid
         asked += 1
-    travel_together(travelling[:journeys], places, answers, sums, value, amount)
+    travel_together(travelling[:journeys], places, answers, sums, value, amount, manner)
     out.emit_at(0, time, last, kind[:asked], who[:asked], value[:asked], amount[:asked])

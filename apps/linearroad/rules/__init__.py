@@ -1,19 +1,29 @@
-"""Rule sets: how the query differs between the paper and two existing validators."""
+"""Rule sets: how the query differs between the paper, two validators of it and the thesis."""
 
 from __future__ import annotations
 
 from linearroad.rules.brandeis import Brandeis
 from linearroad.rules.paper import Paper
+from linearroad.rules.thesis import Tariff, Thesis
 from linearroad.rules.walmart import Walmart
 from xstream.errors import InputError
 
-__all__ = ["RULES", "Paper", "rules_named"]
+__all__ = ["RULES", "Paper", "Tariff", "Thesis", "rules_named"]
 
-RULES: dict[str, Paper] = {"paper": Paper(), "brandeis": Brandeis(), "walmart": Walmart()}
+RULES: dict[str, Paper] = {
+    "paper": Paper(),
+    "brandeis": Brandeis(),
+    "walmart": Walmart(),
+    "thesis": Thesis(),
+}
 
 
-def rules_named(name: str) -> Paper:
-    """A rule set by its name."""
+def rules_named(name: str, tariff: Tariff | None = None) -> Paper:
+    """A rule set by its name; only the thesis has a tariff to choose."""
     if name not in RULES:
         raise InputError(f"--rules must be one of {', '.join(RULES)}, not {name!r}")
-    return RULES[name]
+    if tariff is None or tariff == Tariff():
+        return RULES[name]
+    if name != "thesis":
+        raise InputError("--basetoll, --basecredit and --ftmin require --rules thesis")
+    return Thesis(tariff)

@@ -7,10 +7,13 @@ from typing import ClassVar
 
 import xstream as xs
 from linearroad.operators.accidents import accidents
+from linearroad.operators.accounts import accounts
+from linearroad.operators.requests import PAPER_MANNER, answer_requests
 from linearroad.operators.statistics import statistics
 from linearroad.operators.tolls import tolls
 from linearroad.operators.vehicles import vehicles
 from linearroad.tables.batches import PERIOD
+from linearroad.tables.history import History
 
 __all__ = ["Paper"]
 
@@ -53,3 +56,14 @@ class Paper:
     def charges(self, money: xs.Stream, name: str) -> xs.Stream:
         """The input of the accounts of a group, with the charges in it."""
         return money
+
+    def requested(self, seconds: xs.Stream, history: History, name: str) -> xs.Stream:
+        """Answers to the requests about history."""
+        return seconds.iterate(
+            answer_requests, history.toll_tables(), history.sum_tables(),
+            int(history.knows_segments), PAPER_MANNER, name=f"requests{name}",
+        )  # fmt: skip
+
+    def balances(self, money: xs.Stream, parts: int, name: str) -> xs.Stream:
+        """The answers of the accounts of a group of `parts` parts."""
+        return money.iterate(accounts, parts, name=f"accounts{name}")

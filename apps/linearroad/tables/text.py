@@ -9,7 +9,6 @@ from linearroad.schema import (
     ALERT,
     BALANCE,
     FIELD_COUNT,
-    FIELDS,
     LINE_TOO_LONG,
     NOT_AN_INTEGER,
     OUT_OF_INT32,
@@ -28,7 +27,7 @@ INT32_MAX = 2147483647
 def parse_line(text, begin, end, columns, row):
     """Parse a line into a row of the columns; returns 0, or the reason why that is not possible."""
     fields, digits, value, negative = 0, 0, np.int64(0), False
-    integers, fit = True, True
+    integers, fit, wanted = True, True, columns.shape[0]
     for at in range(begin, end + 1):
         c = text[at] if at < end else COMMA
         if c == COMMA:
@@ -36,7 +35,7 @@ def parse_line(text, begin, end, columns, row):
                 integers = False
             if value > INT32_MAX + (1 if negative else 0):
                 fit = False
-            if fields < FIELDS:
+            if fields < wanted:
                 columns[fields, row] = -value if negative else value
             fields += 1
             digits, value, negative = 0, np.int64(0), False
@@ -50,7 +49,7 @@ def parse_line(text, begin, end, columns, row):
             integers = False
     if end - begin > LONGEST_LINE:
         return LINE_TOO_LONG
-    if fields != FIELDS:
+    if fields != wanted:
         return FIELD_COUNT
     if not integers:
         return NOT_AN_INTEGER
