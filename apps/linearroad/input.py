@@ -134,7 +134,7 @@ class FlatReader:
     def __init__(self, path: Path, rules: str = "paper") -> None:
         self.name = path.name
         self.path = path
-        self.form = PAPER if rules != "thesis" else form_of_flat(self._beginning(), rules)
+        self.form = PAPER if rules != "thesis" else form_of_flat(self._beginning())
         self.on_reject: Callable[[Reject], None] = _nobody
         self._recent = _Recent()
         self._lines = Rereader(self._read_lines)

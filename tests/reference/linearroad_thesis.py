@@ -88,6 +88,9 @@ class Constants(NamedTuple):
     ftmin: int = 500
 
 
+USUAL = Constants()
+
+
 # -- the input --------------------------------------------------------------------------------
 
 
@@ -166,10 +169,8 @@ def of_paper(row: paper.Row) -> Row:
         journey = (row.xway, row.sinit, row.send, row.dow - 1, row.tod - 1)
         return Request(TRAVEL_TIME, row.time, row.vid, row.qid, *journey)
     west = row.dir == 1
-    if row.lane in (0, 4):
-        lane = 0 if west else 7
-    else:
-        lane = row.lane if west else row.lane + 3
+    ramp, travel = (0, row.lane) if west else (7, row.lane + 3)
+    lane = ramp if row.lane in (0, 4) else travel
     place = (row.seg, row.pos % 5280 // 3, lane, 0 if west else 1)
     return Report(row.time, row.vid, row.spd, row.xway, *place)
 
@@ -306,9 +307,7 @@ def events_of(trips: list[list[Report]]) -> list[Event]:
     return events
 
 
-def travel_time(
-    request: Request, history: SegmentHistory, constants: Constants
-) -> tuple[int, int]:
+def travel_time(request: Request, history: SegmentHistory, constants: Constants) -> tuple[int, int]:
     """(TravelTime, Toll) of a journey; both ends are included."""
     east = request.minit <= request.mend
     step = 1 if east else -1
@@ -347,9 +346,9 @@ def money(
                 continue
             speed, n = statistics.at(report.segment, second // 60 * 60)
             toll = 0
-            if speed is not None and speed < 40 and n > 150:
-                if not accidents.downstream(report, 0):
-                    toll = constants.basetoll * (n - 150) ** 2
+            slow = speed is not None and speed < 40
+            if slow and n > 150 and not accidents.downstream(report, 0):
+                toll = constants.basetoll * (n - 150) ** 2
             if toll and total(report.vid) >= constants.ftmin:
                 toll //= 2
             issued[report] = toll
@@ -373,7 +372,7 @@ def money(
 def answers(
     rows: Iterable[Row],
     segment_history: Iterable[SegmentRow] | None = None,
-    constants: Constants = Constants(),
+    constants: Constants = USUAL,
 ) -> list[tuple[int, ...]]:
     """Every answer to accepted rows as (second of its cause, Type, f1, f2, f3, f4), sorted.
 

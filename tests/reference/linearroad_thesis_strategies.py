@@ -109,7 +109,10 @@ def pile_up(choose: Choose, stretch: int, vids: Sequence[int]) -> list[Row]:
     rows: list[Row] = []
     for vid in vids:
         time = start + choose((0, 0, 1, 29, 30, 31, 60, 90))
-        offset, lane = choose((5, 5, 900)), choose((ramp_of(dir), lane_of(choose, dir), 2 + 3 * dir))
+        offset, lane = (
+            choose((5, 5, 900)),
+            choose((ramp_of(dir), lane_of(choose, dir), 2 + 3 * dir)),
+        )
         here = mile if choose((True, True, True, False)) else onward(stretch, mile, dir, 1)
         for _ in range(choose((3, 4, 4, 5, 7, 9))):
             rows.append(Report(time, vid, choose((0, 0, 4)), xway, here, offset, lane, dir))
@@ -134,7 +137,10 @@ def passers(choose: Choose, stretch: int, first_vid: int) -> list[Row]:
     rows: list[Row] = []
     for k in range(choose((2, 5, 8))):
         dir, xway = choose((0, 1)), choose((0, 0, 1))
-        mile, time = choose(range(stretch, stretch + LENGTH)), choose((0, 31, 90, 119, 150, 179, 211))
+        mile, time = (
+            choose(range(stretch, stretch + LENGTH)),
+            choose((0, 31, 90, 119, 150, 179, 211)),
+        )
         lane = choose((ramp_of(dir), lane_of(choose, dir)))
         for _ in range(choose((1, 3, 5, 8))):
             rows.append(Report(time, first_vid + k, 55, xway, mile, 10 * k, lane, dir))

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.schema import BALANCE, KINDS, TRAVEL_TIME, column
+from linearroad.schema import ALERT, KINDS, TRAVEL_TIME, column
 
 __all__ = [
     "COUNTS",
@@ -65,26 +65,33 @@ def minute_of(sums, time, width):
     state={"sums": np.zeros(KINDS * DIGEST_WIDTH, np.int64), "unanswerable": np.zeros(1, np.int64)},
     out=COUNTS,
 )
-def digest_answers(time, last, kind, who, value, amount, state, out):
-    """Keeps digests of answers by minute and kind in the state; emits the number of answers."""
+def digest_answers(time, last, kind, who, value, amount, xway_by, state, out):
+    """Keeps digests of answers by minute and kind in the state; emits the number of answers.
+
+    `xway_by` is subtracted from the expressways in alerts (rule set `thesis`), so that those of
+    copies equal those of their originals.
+    """
     begin, sums = minute_of(state.sums, time, KINDS * DIGEST_WIDTH)
     count = np.zeros(KINDS, np.int64)
     for i in range(len(kind)):
         k = kind[i]
-        add(sums, begin + k * DIGEST_WIDTH, k, time, who[i], value[i], amount[i])
+        plain = amount[i] - xway_by if k == ALERT else amount[i]
+        add(sums, begin + k * DIGEST_WIDTH, k, time, who[i], value[i], plain)
         count[k] += 1
         state.unanswerable[0] += k == TRAVEL_TIME and value[i] == -1
     out.emit_at(0, time, last, count)
 
 
 @xs.kernel(state={"sums": np.zeros(DIGEST_WIDTH, np.int64)}, out=COUNTS)
-def digest_balances(time, last, who, amount, asker, parts, state, out):
-    """Keeps digests of balances by minute and by the part that the request came from."""
-    begin, sums = minute_of(state.sums, time, parts * DIGEST_WIDTH)
-    for i in range(len(who)):
-        add(sums, begin + asker[i] * DIGEST_WIDTH, BALANCE, time, who[i], 0, amount[i])
+def digest_balances(time, last, kind, who, value, amount, asker, parts, state, out):
+    """Keeps digests of the answers of accounts by minute, kind and the part that each is for."""
+    begin, sums = minute_of(state.sums, time, parts * KINDS * DIGEST_WIDTH)
     count = np.zeros(KINDS, np.int64)
-    count[BALANCE] = len(who)
+    for i in range(len(who)):
+        k = kind[i]
+        at = begin + (asker[i] * KINDS + k) * DIGEST_WIDTH
+        add(sums, at, k, time, who[i], value[i], amount[i])
+        count[k] += 1
     out.emit_at(0, time, last, count)
 
 

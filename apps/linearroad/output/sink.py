@@ -15,7 +15,7 @@ from xstream.io.background import ColumnWriter
 from xstream.io.response_times import ResponseTimes
 from xstream.io.schedule import Schedule
 
-__all__ = ["LIMITS_S", "TYPES", "AnswerSink", "RunResult"]
+__all__ = ["LIMITS_S", "TYPES", "AnswerSink", "RunResult", "limits_of"]
 
 #: Kinds of answers, and how long each may take (docs/linear-road-rules.md, section 4.4).
 LIMITS_S = {
@@ -23,8 +23,15 @@ LIMITS_S = {
     "travel times": 30,
 }  # fmt: skip
 TYPES = tuple(LIMITS_S)
+#: The same by the rules of the thesis (section 3.3.1).
+THESIS_LIMITS_S = dict(zip(TYPES, (15, 15, 60, 90, 120), strict=True))
 
 BATCH = 1 << 17  # answers per write at full speed
+
+
+def limits_of(rules: str) -> dict[str, int]:
+    """How long each kind of answer may take, by a rule set."""
+    return THESIS_LIMITS_S if rules == "thesis" else LIMITS_S
 
 
 @dataclass
@@ -84,10 +91,12 @@ class AnswerSink:
     Answers that are digested need no writer.
     """
 
-    def __init__(self, writer: ColumnWriter | None, schedule: Schedule) -> None:
+    def __init__(
+        self, writer: ColumnWriter | None, schedule: Schedule, rules: str = "paper"
+    ) -> None:
         self.writer, self.schedule = writer, schedule
         self.result = RunResult()
-        self.delays = ResponseTimes(LIMITS_S)
+        self.delays = ResponseTimes(limits_of(rules))
         self._counting = threading.Lock()
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import resource
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import psutil
 
 from linearroad.files import whole
 from linearroad.output.sink import RunResult
+from linearroad.rules import DEFAULT_TARIFF, Tariff
 from xstream.bench.report import machine as machine_now
 
 __all__ = ["RunOptions", "machine", "write_summary"]
@@ -36,6 +37,7 @@ class RunOptions:
     from_state: Path | None = None  # directory of the state to start with
     stop_when_late: bool = False  # stop at the first late answer
     allow_empty: bool = False  # accept an input without a usable row
+    tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
 
 
 def write_summary(
@@ -55,6 +57,7 @@ def write_summary(
         "reports_per_second": result.reports_per_second,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "rules": options.rules,
+        **({"tariff": asdict(options.tariff)} if options.rules == "thesis" else {}),
         "speed": options.speed or "max",
         "minutes": options.minutes,
         "from_second": from_second,

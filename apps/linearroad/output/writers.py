@@ -19,10 +19,11 @@ from linearroad.schema import (
     EXPENDITURE,
     OUT_OF_ORDER,
     REASONS,
+    SEGMENTS,
     TOLL,
     TRAVEL_TIME,
 )
-from linearroad.tables.text import format_answers
+from linearroad.tables.text import format_answers, format_stamped
 from xstream.console.folder import new_file
 from xstream.errors import InputError
 from xstream.io.background import BackgroundWriter, ColumnWriter
@@ -33,6 +34,7 @@ __all__ = [
     "CsvAnswers",
     "ParquetAnswers",
     "RejectWriter",
+    "formats_of",
 ]
 
 #: The files of a run, and those of other commands about it: the verdict and the report.
@@ -40,7 +42,7 @@ RESULTS = (
     "output.csv", "output.parquet", "digests.parquet", "summary.json", "rejects.csv",
     "timeline.csv", "validation.json", "differences.parquet", "report.html",
 )  # fmt: skip
-LONGEST_LINE = 80  # bytes; an answer has at most six numbers
+LONGEST_LINE = 100  # bytes; an answer has at most six numbers
 
 _SCHEMA = pa.schema(
     [
@@ -50,6 +52,10 @@ _SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 
+
+_STAMPED_SCHEMA = pa.schema(
+    [("arrival", pa.float64()), ("type", pa.int8())] + [(f"f{i}", pa.int64()) for i in range(1, 5)]
+)
 
 #: Types of the columns type, time, emit, who, value and amount.
 ANSWER_DTYPES = ("int8", "int32", "int64", "int32", "int32", "int64")
@@ -74,9 +80,13 @@ class CsvAnswers:
         self._whole = 0
         self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiles before the run
 
+    def _format(self, text: NDArray[np.uint8], columns: tuple[NDArray[Any], ...]) -> int:
+        """Write answers as lines of text; returns the number of bytes."""
+        return int(format_answers(text, *columns))
+
     def write(self, *columns: NDArray[Any]) -> None:
         text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
-        used = format_answers(text, *columns)
+        used = self._format(text, columns)
         left = memoryview(text[:used].data)
         try:
             while left:
@@ -90,8 +100,18 @@ class CsvAnswers:
         self._file.close()
 
 
+class StampedCsvAnswers(CsvAnswers):
+    """`output.csv` by the rules of the thesis: `Arrival,Type,f1,f2,f3,f4`."""
+
+    def _format(self, text: NDArray[np.uint8], columns: tuple[NDArray[Any], ...]) -> int:
+        kind, _, emit, who, value, amount = columns
+        return int(format_stamped(text, kind, emit, who, value, amount))
+
+
 class ParquetAnswers:
     """`output.parquet`: one table; fields that do not belong to a type are null."""
+
+    schema = _SCHEMA
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -99,7 +119,7 @@ class ParquetAnswers:
             self._file = new_file(path).open("xb")
             self._writer = pq.ParquetWriter(
                 self._file,
-                _SCHEMA,
+                self.schema,
                 compression="lz4",
                 use_dictionary=False,
                 write_page_checksum=True,
@@ -107,20 +127,24 @@ class ParquetAnswers:
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error}") from error
 
-    def write(self, *columns: NDArray[Any]) -> None:
+    def _columns(self, columns: tuple[NDArray[Any], ...]) -> list[Any]:
+        """The columns of the table."""
         kind, time, emit, who, value, amount = columns
         toll, alert, travel = kind == TOLL, kind == ALERT, kind == TRAVEL_TIME
         vehicle = toll | alert
         balance = (kind == BALANCE) | (kind == EXPENDITURE)
-        table = [
+        return [
             pa.array(kind), pa.array(time), pa.array(emit / 1000.0),
             pa.array(who, mask=~vehicle), pa.array(who, mask=vehicle), pa.array(value, mask=~toll),
             pa.array(amount, mask=~(toll | travel)), pa.array(value, mask=~alert),
             pa.array(value, mask=kind != BALANCE), pa.array(amount, mask=~balance),
             pa.array(value, mask=~travel),
         ]  # fmt: skip
+
+    def write(self, *columns: NDArray[Any]) -> None:
         try:
-            self._writer.write_batch(pa.record_batch(table, schema=_SCHEMA))
+            batch = pa.record_batch(self._columns(columns), schema=self.schema)
+            self._writer.write_batch(batch)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
@@ -132,12 +156,40 @@ class ParquetAnswers:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
 
+class StampedParquetAnswers(ParquetAnswers):
+    """`output.parquet` by the rules of the thesis: arrival, type, f1 to f4."""
+
+    schema = _STAMPED_SCHEMA
+
+    def _columns(self, columns: tuple[NDArray[Any], ...]) -> list[Any]:
+        kind, _, emit, who, value, amount = columns
+        wide, nothing = value.astype(np.int64), np.zeros(len(kind), np.int64)
+        toll, alert, travel = kind == TOLL, kind == ALERT, kind == TRAVEL_TIME
+        third = [toll, alert, travel], [wide, wide % SEGMENTS, amount]
+        return [
+            pa.array(emit / 1000.0), pa.array(kind), pa.array(who.astype(np.int64)),
+            pa.array(np.where(travel, wide, amount)), pa.array(np.select(*third)),
+            pa.array(np.where(alert, wide // SEGMENTS, nothing)),
+        ]  # fmt: skip
+
+
 def _parquet(path: Path) -> ColumnWriter:
     return BackgroundWriter(ParquetAnswers(path))
 
 
+def _stamped_parquet(path: Path) -> ColumnWriter:
+    return BackgroundWriter(StampedParquetAnswers(path))
+
+
+Writers = dict[str, Callable[[Path], ColumnWriter]]
 #: The formats that answers are written in, as `output.<format>`.
-FORMATS: dict[str, Callable[[Path], ColumnWriter]] = {"csv": CsvAnswers, "parquet": _parquet}
+FORMATS: Writers = {"csv": CsvAnswers, "parquet": _parquet}
+STAMPED_FORMATS: Writers = {"csv": StampedCsvAnswers, "parquet": _stamped_parquet}
+
+
+def formats_of(rules: str) -> Writers:
+    """The writers of a rule set, by format."""
+    return STAMPED_FORMATS if rules == "thesis" else FORMATS
 
 
 class RejectWriter:

@@ -15,7 +15,7 @@ from linearroad.rules.paper import Paper
 from linearroad.tables.history import History
 from xstream.errors import InputError
 
-__all__ = ["Tariff", "Thesis"]
+__all__ = ["DEFAULT_TARIFF", "Tariff", "Thesis"]
 
 #: So that no toll of a segment with all vehicles of the world overflows.
 MOST = 2**31 - 1
@@ -39,11 +39,14 @@ class Tariff:
                 raise InputError(f"--{name} must be from 0 to {MOST}, not {value}")
 
 
+DEFAULT_TARIFF = Tariff()
+
+
 @dataclass(frozen=True)
 class Thesis(Paper):
     """Accidents by segment, alerts at detection, and a discount for frequent travellers."""
 
-    tariff: Tariff = Tariff()
+    tariff: Tariff = DEFAULT_TARIFF
 
     by_report: ClassVar[int] = 1
     charged: ClassVar[tuple[str, ...]] = ("time", "entered")

@@ -52,7 +52,7 @@ Out = Annotated[Path, _option("Output directory for the answers.")]
 Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
 SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
 HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
-Rules = Annotated[str, _option("Rule set: paper, brandeis or walmart.")]
+Rules = Annotated[str, _option("Rule set: paper, brandeis, walmart or thesis.")]
 Speed = Annotated[str, _option("max, or how many times faster than real time.")]
 Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
 _THREADS = "Number of threads, at most one per core."
@@ -70,6 +70,12 @@ AllowEmpty = Annotated[bool, _option(_ALLOW_EMPTY, "--allow-empty")]
 Format = Annotated[str, _option("Format of the answers: csv or parquet.")]
 Scheduler = Annotated[str, _option("Scheduler: fifo, fifo-slice, rtc or df.")]
 Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
+_ABOVE = "Rules of the thesis: toll per square of a vehicle above 150."
+BaseToll = Annotated[int, _option(_ABOVE)]
+_CREDIT = "Rules of the thesis: credit for leaving the expressway before an accident."
+BaseCredit = Annotated[int, _option(_CREDIT)]
+_FTMIN = "Rules of the thesis: balance from which tolls are halved."
+FrequentTraveller = Annotated[int, _option(_FTMIN)]
 Plan = Annotated[bool, _option("Print the query in Graphviz format and exit.", "--plan")]
 Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
@@ -93,11 +99,15 @@ def run_command(
     format: Format = "csv",
     scheduler: Scheduler = "df",
     memory: Memory = "refcount-lazy",
+    basetoll: BaseToll = 2,
+    basecredit: BaseCredit = 50,
+    ftmin: FrequentTraveller = 500,
     plan: Plan = False,
     json: Json = False,
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
     from linearroad.input import length_s
+    from linearroad.rules import Tariff
     from linearroad.run.job import RunOptions, run
     from linearroad.run.job import plan as query_plan
     from linearroad.tables.history import load_history
@@ -108,7 +118,7 @@ def run_command(
         return
     options = RunOptions(
         rules, _speed(speed), minutes, format, scheduler, memory, threads, expressways, answers,
-        keep_state, from_state, stop_when_late, allow_empty,
+        keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
     with Live(options.speed is not None, length_s(input, minutes)) as live:

@@ -28,7 +28,7 @@ from linearroad.output.summary import RunOptions
 from linearroad.rules import rules_named
 from linearroad.run.copies import ORIGINAL, Copy
 from linearroad.run.feed import RAW, Feed
-from linearroad.schema import BALANCE, KINDS
+from linearroad.schema import KINDS
 from linearroad.tables.history import History
 
 __all__ = ["DigestOutput", "Engine", "connect_writer"]
@@ -44,7 +44,7 @@ class Engine:
         self, feeds: list[Feed], copies: list[Copy], history: History, options: RunOptions
     ) -> None:
         self.feeds, self.copies, self.options = feeds, copies, options
-        self.network = Network(xs.Query("linear road"), rules_named(options.rules))
+        self.network = Network(xs.Query("linear road"), rules_named(options.rules, options.tariff))
         histories = [history.copied(copy.xway_by, copy.vid_by) for copy in copies]
         #: By file and copy.
         self.parts = [self._parts(feed, histories) for feed in feeds]
@@ -57,7 +57,7 @@ class Engine:
         rows = self.network.query.source(
             xs.io.iterable(feed.tuples, out=RAW), name=f"rows{name}"
         )  # fmt: skip
-        seconds = self.network.seconds(rows, name)
+        seconds = self.network.seconds(rows, name, feed.reader.form.number)
         parts = []
         for copy, history in zip(self.copies, histories, strict=True):
             number = copy.xway_by + feed.number
@@ -130,7 +130,8 @@ class DigestOutput:
     def __init__(self, engine: Engine, take: TakeCounts) -> None:
         self.engine = engine
         self._digests = [
-            [self._digest(part) for part in parts] for parts in engine.parts
+            [self._digest(part, copy) for part, copy in zip(parts, engine.copies, strict=True)]
+            for parts in engine.parts
         ]  # by file and copy
         for feed, digests in zip(engine.feeds, self._digests, strict=True):
             tables = len(digests) * len(engine.parts[0][0].tables)
@@ -143,9 +144,10 @@ class DigestOutput:
         ]
         self._count(self._balances, len(self._balances), "of balances", take)
 
-    def _digest(self, part: Part) -> xs.Stream:
+    def _digest(self, part: Part, copy: Copy) -> xs.Stream:
         answers = part.tables[0].merge(*part.tables[1:], name=f"answers {part.number}")
-        digest = answers.iterate(digest_answers, name=f"digest {part.number}")
+        shift = copy.xway_by if self.engine.options.rules == "thesis" else 0
+        digest = answers.iterate(digest_answers, shift, name=f"digest {part.number}")
         self.engine.network.stages["output"] += [answers, digest]
         return digest
 
@@ -161,11 +163,12 @@ class DigestOutput:
         assert engine.done is not None
         for c, copy in enumerate(engine.copies):
             sums = engine.done.state(self._balances[c])["sums"]
-            asked = _by_minute(sums, minutes, len(engine.feeds))
+            accounts = _by_minute(sums, minutes, len(engine.feeds) * KINDS)
             for place, feed in enumerate(engine.feeds):
                 sums = engine.done.state(self._digests[place][c])["sums"]
+                # Each kind of answer comes from one of the two.
                 found = _by_minute(sums, minutes, KINDS)
-                found[:, BALANCE] = asked[:, place]
+                found += accounts[:, place * KINDS : (place + 1) * KINDS]
                 yield copy.xway_by + feed.number, unshifted(found, copy.vid_by, copy.qid_by)
 
     @property

@@ -18,7 +18,7 @@ from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
-from linearroad.output.writers import FORMATS, RESULTS, RejectWriter
+from linearroad.output.writers import FORMATS, RESULTS, RejectWriter, formats_of
 from linearroad.rating.memory import check_memory
 from linearroad.rules import rules_named
 from linearroad.run.copies import copies_of
@@ -59,7 +59,7 @@ def run(
     """Run the query over an input; writes answers, rejects and a summary to `out`."""
     _check(options)
     copies = copies_of(source, options.expressways)
-    readers = open_input(source)
+    readers = open_input(source, options.rules)
     files, unchecked = len(readers), [*unverified(readers), *history.unverified]
     if len(copies) > 1:
         check_memory(source, len(copies) * files, history.nbytes)
@@ -81,8 +81,9 @@ def run(
             with closing(rejects), closing(timeline):
                 digested = options.answers == "digest"
                 form = options.form
-                writer = None if digested else FORMATS[form](out / f"output.{form}")
-                taker = AnswerSink(writer, schedule)
+                write = formats_of(options.rules)[form]
+                writer = None if digested else write(out / f"output.{form}")
+                taker = AnswerSink(writer, schedule, options.rules)
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
@@ -133,7 +134,7 @@ def _conclude(
 
 
 def _check(options: RunOptions) -> None:
-    rules_named(options.rules)
+    rules_named(options.rules, options.tariff)
     if options.speed is not None and not SLOWEST <= options.speed <= FASTEST:
         raise xs.InputError(
             f"--speed must be max, or from {SLOWEST} to {FASTEST:,.0f}, not {options.speed:g}"

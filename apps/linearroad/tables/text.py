@@ -12,6 +12,7 @@ from linearroad.schema import (
     LINE_TOO_LONG,
     NOT_AN_INTEGER,
     OUT_OF_INT32,
+    SEGMENTS,
     TOLL,
     TRAVEL_TIME,
 )
@@ -121,6 +122,34 @@ def format_answers(out, kind, time, emit, who, value, amount):
                 at += 1
         if k != ALERT:
             at = put(out, at, amount[i])
+        out[at] = NEWLINE
+        at += 1
+    return at
+
+
+@xs.compiled
+def thesis_fields(kind, who, value, amount):
+    """The four fields of an answer of the thesis: unused ones are 0."""
+    if kind == TOLL:  # VID, Toll, Speed
+        return np.int64(who), amount, np.int64(value), np.int64(0)
+    if kind == ALERT:  # VID, XWay, Mile, Dir
+        return np.int64(who), amount, np.int64(value % SEGMENTS), np.int64(value // SEGMENTS)
+    if kind == TRAVEL_TIME:  # QID, TravelTime, Toll
+        return np.int64(who), np.int64(value), amount, np.int64(0)
+    return np.int64(who), amount, np.int64(0), np.int64(0)
+
+
+@xs.compiled
+def format_stamped(out, kind, emit, who, value, amount):
+    """Format answers of the thesis as `Arrival,Type,f1,f2,f3,f4`; returns the number of bytes."""
+    at = 0
+    for i in range(len(kind)):
+        at = put_thousandths(out, at, emit[i])
+        out[at], out[at + 1] = COMMA, ZERO + kind[i]
+        at += 2
+        for field in thesis_fields(kind[i], who[i], value[i], amount[i]):
+            out[at] = COMMA
+            at = put(out, at + 1, field)
         out[at] = NEWLINE
         at += 1
     return at
