@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.schema import ALERT, KINDS, TRAVEL_TIME, column
+from linearroad.schema import ALERT, BALANCE, KINDS, TRAVEL_TIME, column
 
 __all__ = [
     "COUNTS",
@@ -90,7 +90,8 @@ def digest_balances(time, last, kind, who, value, amount, asker, parts, state, o
     for i in range(len(who)):
         k = kind[i]
         at = begin + (asker[i] * KINDS + k) * DIGEST_WIDTH
-        add(sums, at, k, time, who[i], value[i], amount[i])
+        told = 0 if k == BALANCE else value[i]  # not the time of the balance, which is the answer's
+        add(sums, at, k, time, who[i], told, amount[i])
         count[k] += 1
     out.emit_at(0, time, last, count)
 

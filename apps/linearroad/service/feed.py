@@ -9,7 +9,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.input import Chunk, Reject
-from linearroad.operators.check import stream_times
+from linearroad.rowforms import PAPER, RowForm
 from linearroad.run.feed import NO_ROWS, Feed, raw_rows
 from linearroad.schema import TIME, TYPE, XWAY
 from linearroad.service.door import Door
@@ -50,7 +50,8 @@ class _DriverRows:
 
     name = "driver"
 
-    def __init__(self) -> None:
+    def __init__(self, form: RowForm) -> None:
+        self.form = form
         self.on_reject: Callable[[Reject], None] = lambda reject: None
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
@@ -82,10 +83,10 @@ class DriverFeed(Feed):
 
     def __init__(
         self, door: Door, wire: Wire, manager: xs.MemoryManager, stop: Stop,
-        ready: Callable[[], None],
+        ready: Callable[[], None], form: RowForm = PAPER,
     ) -> None:  # fmt: skip
         self.count = RejectCount()
-        super().__init__(_DriverRows(), 0, Schedule(StreamTime(None)), self.count, manager)
+        super().__init__(_DriverRows(form), 0, Schedule(StreamTime(None)), self.count, manager)
         self._door, self._wire, self._stop, self._ready = door, wire, stop, ready
         #: The driver, once it is there.
         self.connection: Connection | None = None
@@ -95,7 +96,7 @@ class DriverFeed(Feed):
         """Raw rows (`RAW`) of one driver, from its connection to its end."""
         nothing = raw_rows(NO_ROWS, UNKNOWN, self.manager)
         none = tuple(self._wire.no_rows())
-        stream_times(none, 0)  # compiled before the first rows arrive
+        self.reader.form.times(none, 0)  # compiled before the first rows arrive
         self._expressways.add(none[XWAY])
         self._ready()
         while self.connection is None:
@@ -119,7 +120,7 @@ class DriverFeed(Feed):
             return NO_ROWS
         columns = tuple(block)
         origins = np.arange(self.rows + 1, self.rows + rows + 1, dtype=np.int64)
-        times = stream_times(columns, self._clock)
+        times = self.reader.form.times(columns, self._clock)
         self._clock = int(times[-1])
         self.rows += rows
         self._expressways.add(columns[XWAY])

@@ -14,6 +14,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.output.summary import RunOptions
+from linearroad.rowforms import PAPER, THESIS
 from linearroad.rules import rules_named
 from linearroad.run.copies import ORIGINAL, copies_of
 from linearroad.run.engine import Engine, connect_writer
@@ -115,7 +116,8 @@ class _Query:
     ) -> None:  # fmt: skip
         self._door, self._wire, self._stop = door, wire, stop
         manager = xs.memory_manager(options.memory)
-        self.feed = DriverFeed(door, wire, manager, stop, ready)
+        form = THESIS if options.rules == "thesis" else PAPER
+        self.feed = DriverFeed(door, wire, manager, stop, ready, form)
         settings = RunOptions(options.rules, memory=options.memory, threads=options.threads)
         self.engine = Engine([self.feed], [ORIGINAL], history, settings)
         self._encode = wire.answer_encoder()
