@@ -32,6 +32,7 @@ HEADERS = (
     "xstream/sigseg/sigseg.h",
     "xstream/engine/operator.h",
     "xstream/engine/plan.h",
+    "xstream/engine/image.h",
     "xstream/sched/run.h",
     "xstream/kernels/kernel.h",
     "xstream/kernels/rolling.h",

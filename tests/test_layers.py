@@ -39,6 +39,7 @@ BESIDE = {
     "statistics": "query",
     "drawing": "query",
     "fusion": "query",
+    "recovery": "query",
     "__main__": "cli",
 }
 MODULES = sorted(path for path in (ROOT / "xstream").rglob("*.py") if path.parent != ROOT)

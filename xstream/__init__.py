@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from xstream.kernels.rolling import Rolling
     from xstream.partition import Partition
     from xstream.query import Query
+    from xstream.recovery.checkpoints import CheckpointStats
+    from xstream.recovery.owners import Recoverable
     from xstream.run import KernelState, OperatorCost, OperatorStats, Run
     from xstream.sched import SCHEDULER_NAMES
     from xstream.sigseg import (
@@ -89,6 +91,8 @@ _LAZY = {
     "Segment": "xstream.engine.schema",
     "schema": "xstream.engine.schema",
     "Query": "xstream.query",
+    "CheckpointStats": "xstream.recovery.checkpoints",
+    "Recoverable": "xstream.recovery.owners",
     "KernelState": "xstream.run",
     "OperatorCost": "xstream.run",
     "OperatorStats": "xstream.run",
@@ -104,6 +108,7 @@ _ROOMS = ("io", "testing")
 __all__ = [
     "MANAGER_NAMES",
     "SCHEDULER_NAMES",
+    "CheckpointStats",
     "DtypeError",
     "GraphError",
     "InputError",
@@ -122,6 +127,7 @@ __all__ = [
     "Partition",
     "Query",
     "QueryError",
+    "Recoverable",
     "Rolling",
     "Run",
     "Scalar",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from xstream._native import lib
@@ -56,6 +57,8 @@ class Assembly:
         self.plan = NativePlan(manager, debug)
         self.regions = Regions(query, ())
         self.ops: list[Any] = []
+        #: What the operators had counted at the checkpoint from which the run goes on (`counted`).
+        self.earlier: NDArray[np.int64] | None = None
 
     def build(self, tuple_burst: int | None, fuse: bool, profile: bool) -> None:
         """Compile the kernels, create the operators and connect them.
@@ -155,7 +158,13 @@ class Assembly:
     def stats(self, node: Node) -> OperatorStats:
         """The statistics of an operator."""
         op = self.ops[node.id]
-        return read_stats(op, self.regions.stats(node.id), self.plan.attachment(op))
+        found = read_stats(op, self.regions.stats(node.id), self.plan.attachment(op))
+        return found if self.earlier is None else found.after(self.earlier[node.id].tolist())
+
+    def counted(self) -> NDArray[np.int64]:
+        """The counters of all operators, one row for each."""
+        rows = [self.stats(node).sums for node in self.nodes]
+        return np.array(rows, np.int64).reshape(len(rows), 5)
 
     def cost(self, node: Node) -> OperatorCost:
         """The costs of an operator in the memory manager."""

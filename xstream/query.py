@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from xstream.drawing import dot
@@ -13,6 +15,7 @@ from xstream.errors import GraphError
 from xstream.graph import Graph, Node, RelationRef, SinkRef, check_operator
 from xstream.ops.basic import Feedback
 from xstream.ops.relation import relation_operator
+from xstream.recovery.checkpoints import Checkpoints
 from xstream.run import InitialState, Positions, Run
 from xstream.sched import scheduler as scheduler_named
 from xstream.sched.threads import thread_count
@@ -137,6 +140,9 @@ class Query(Graph):
         positions: Positions | None = None,
         threads: int | None = 1,
         fuse: bool = True,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_s: float = 10.0,
+        resume: bool = False,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -160,16 +166,30 @@ class Query(Graph):
         cores. Results are those of one thread, in the same order at every sink. The query is
         divided once, by the busy times of its operators in the first milliseconds, under df alone:
         the other schedulers run on one thread. `run.threads` and `run.parts` say what came of it.
+
+        `checkpoint` is a folder in which the state of the run is saved every `checkpoint_s`
+        seconds. After a crash the same query with `resume=True` goes on from there (from the
+        beginning, if there is no checkpoint yet), and its results are those of a run without a
+        break: files are cut back to where they were. Without `resume`, checkpoints of earlier runs
+        in the folder are removed. docs/recovery.md says what is promised, and `run.checkpoints`
+        what it cost.
         """
         self.validate()
         _check_options(tuple_burst, progress, stop, state)
         manager = memory if isinstance(memory, MemoryManager) else memory_manager(memory)
         scheduled = scheduler_named(scheduler, slice_us)
-        run = Run(
-            self, scheduled, manager, tuple_burst, profile, state, debug, positions,
-            thread_count(threads), fuse,
-        )  # fmt: skip
-        run.execute(progress=progress, stop=stop)
+        threads = thread_count(threads)
+        checkpoints = None
+        if checkpoint is not None:
+            checkpoints = Checkpoints(checkpoint, checkpoint_s, resume)
+        elif resume:
+            raise GraphError("resume=True goes on from checkpoint=FOLDER, which is not given")
+        with checkpoints or nullcontext():
+            run = Run(
+                self, scheduled, manager, tuple_burst, profile, state, debug, positions,
+                threads, fuse, checkpoints,
+            )  # fmt: skip
+            run.execute(progress=progress, stop=stop)
         return run
 
 

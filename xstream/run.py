@@ -22,6 +22,7 @@ from xstream.failure import raise_at_end, raise_failure
 from xstream.graph import Graph, RelationRef, SinkRef
 from xstream.ops.basic import Collect, Count
 from xstream.ops.relation import Relation
+from xstream.recovery.checkpoints import Checkpoints, CheckpointStats
 from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_NS, PartThreads
 from xstream.sigseg import MemoryManager, MemoryStats
@@ -42,6 +43,8 @@ __all__ = [
 LOOK_UP_NS = 50_000_000
 #: Time for tuples in flight after a stop, because a cycle might never end.
 STOP_GRACE_S = 1.0
+#: Time for tuples in flight before a checkpoint.
+SETTLE_S = 0.5
 
 
 class Run:
@@ -59,6 +62,7 @@ class Run:
         positions: Positions | None = None,
         threads: int = 1,
         fuse: bool = True,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
@@ -82,6 +86,11 @@ class Run:
         self._built.restore(state or {})
         self._built.resume(positions or {})
         self._plan = self._built.plan
+        self._checkpoints = checkpoints
+        self._stop_asked = False  # a last checkpoint is taken before the run stops
+        if checkpoints is not None:
+            checkpoints.prepare(self._built, tuple_burst)
+        self._earlier_samples = self.source_samples
         #: How long the core runs between two calls of `progress`.
         self.look_up_ns = LOOK_UP_NS
         #: How long one thread runs it before it is divided among several.
@@ -108,9 +117,13 @@ class Run:
         try:
             with _interrupts_stop(self._interrupt):
                 self._plan.begin()
+                if self._checkpoints is not None:
+                    self._checkpoints.begin(self._built)
                 if self._execute(report, stop) == lib.XS_FAILED:
                     self._fail()
-                ended = "stopped" if self.stopped else "done"
+                if self._checkpoints is not None:
+                    self._checkpoints.close()
+                ended = self._outcome()
                 if errors := self._plan.end(ended):
                     ended = "failed"
                     raise_at_end(self._built, *errors[0])
@@ -118,8 +131,15 @@ class Run:
             self._phase = ended
             if ended == "failed":
                 self._plan.end(ended)
+                if self._checkpoints is not None:
+                    self._checkpoints.abandon()
             if line is not None:
                 line.close(self)
+
+    def _outcome(self) -> Outcome:
+        if not self.stopped:
+            return "done"
+        return "stopped" if self._checkpoints is None else "suspended"
 
     def _execute(self, report: Callable[[Run], None] | None, stop: threading.Event | None) -> int:
         """Run the core in slices and return its last status."""
@@ -131,6 +151,10 @@ class Run:
         while status in (lib.XS_OK, lib.XS_WAIT):
             try:
                 self._stop_if_asked(stop)
+                if self._checkpoints is not None and not self.stopped:
+                    status = self._look_at_checkpoints(self._checkpoints, team)
+                    if status not in (lib.XS_OK, lib.XS_WAIT):
+                        break
                 if self.stopped and time.perf_counter() - self._stopped_at > STOP_GRACE_S:
                     break
                 if team is None:
@@ -152,6 +176,47 @@ class Run:
             self.part_seconds = tuple(team.cpu_seconds)
         self.wall_seconds = time.perf_counter() - begin
         return int(status)
+
+    def _look_at_checkpoints(self, checkpoints: Checkpoints, team: PartThreads | None) -> int:
+        """Take a checkpoint if one is due, and stop the run after its last one."""
+        checkpoints.poll()
+        if not self._stop_asked and not checkpoints.due():
+            return int(lib.XS_OK)
+        began = time.perf_counter()
+        status = self._settle(team)
+        if status == lib.XS_SETTLED:
+            try:
+                if self._stop_asked:
+                    checkpoints.take_last(self._built)
+                else:
+                    checkpoints.take(self._built, began)
+            finally:
+                if self._stop_asked:
+                    self._stop_now()
+                if team is not None:
+                    team.go_on()
+            return int(lib.XS_OK)
+        if self._stop_asked:
+            self._stop_now()
+        return status
+
+    def _settle(self, team: PartThreads | None) -> int:
+        """Run to a point where no tuple is in flight: XS_SETTLED, or how the run ended instead.
+
+        A cycle may never come to such a point, and neither may sources without rate control. Then
+        one thread is interrupted between two tuples: those that wait in queues are saved as well.
+        """
+        if team is not None:
+            settled = team.settle(SETTLE_S)
+            if not settled and team.left == len(team.statuses):
+                team.go_on()
+            return int(lib.XS_SETTLED if settled else lib.XS_OK)
+        lib.xs_plan_settle(self._plan.handle)
+        until = time.perf_counter() + SETTLE_S
+        status = int(lib.XS_OK)
+        while status in (lib.XS_OK, lib.XS_WAIT) and time.perf_counter() < until:
+            status = int(lib.xs_plan_run(self._plan.handle, self.look_up_ns))
+        return int(lib.XS_SETTLED) if status in (lib.XS_OK, lib.XS_WAIT) else status
 
     def _run_alone(self, measuring: bool) -> int:
         """Let the core run on this thread; measured, until it can be divided."""
@@ -184,6 +249,11 @@ class Run:
         self._stop()
 
     def _stop(self) -> None:
+        if self._checkpoints is None:
+            self._stop_now()
+        self._stop_asked = True
+
+    def _stop_now(self) -> None:
         if not self.stopped:
             self._stopped_at = time.perf_counter()
         self.stopped = True
@@ -301,7 +371,13 @@ class Run:
     @property
     def samples_per_second(self) -> float:
         """Samples of all sources per second of wall-clock time."""
-        return self.source_samples / self.wall_seconds if self.wall_seconds else 0.0
+        admitted = self.source_samples - self._earlier_samples
+        return admitted / self.wall_seconds if self.wall_seconds else 0.0
+
+    @property
+    def checkpoints(self) -> CheckpointStats | None:
+        """What the checkpoints of the run cost; None without checkpoints."""
+        return None if self._checkpoints is None else self._checkpoints.stats
 
     @property
     def queue_bytes_peak(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import add
 from typing import Any
 
 from xstream._native import ffi, lib
@@ -46,6 +47,18 @@ class OperatorStats:
     latency: Delays | None = None
     dropped: int = 0
     counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def sums(self) -> tuple[int, int, int, int, int]:
+        """The values that add up over the runs that checkpoints connect."""
+        return self.tuples, self.samples, self.emitted, self.busy_ns, self.dropped
+
+    def after(self, earlier: Sequence[int]) -> OperatorStats:
+        """The same with the counters of earlier runs added."""
+        tuples, samples, emitted, busy_ns, dropped = map(add, self.sums, earlier)
+        return replace(
+            self, tuples=tuples, samples=samples, emitted=emitted, busy_ns=busy_ns, dropped=dropped
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xstream.errors import InputError
 
-__all__ = ["new_file", "result_folder"]
+__all__ = ["locked_folder", "new_file", "result_folder"]
 
 #: Some network file systems cannot lock folders. Two runs are then not kept apart.
 _NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
@@ -26,10 +26,8 @@ def result_folder(path: Path, source: Path, results: Collection[str]) -> Iterato
     """
     if source.resolve() in ((path / name).resolve() for name in results):
         raise InputError(f"{source} would be overwritten: choose another --out")
-    path.mkdir(parents=True, exist_ok=True)
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    folder = locked_folder(path)
     try:
-        _lock(folder, path)
         for name in results:
             (path / name).unlink(missing_ok=True)
             for leftover in path.glob(f".{name}.*.tmp"):  # of a run that was killed
@@ -37,6 +35,21 @@ def result_folder(path: Path, source: Path, results: Collection[str]) -> Iterato
         yield
     finally:
         os.close(folder)
+
+
+def locked_folder(path: Path) -> int:
+    """Create a folder and lock it against other runs; the lock ends when the file is closed."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        _lock(folder, path)
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
 
 
 def _lock(folder: int, path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = ["Attachment", "Counting", "Outcome", "Position", "Resumable", "Unrepeatable"]
 
-#: How a run ended: its sources ended, it was stopped, or an operator failed.
-Outcome = Literal["done", "stopped", "failed"]
+#: How a run ended: its sources ended, it was stopped, it was stopped at a checkpoint from which it
+#: can go on, or an operator failed.
+Outcome = Literal["done", "stopped", "suspended", "failed"]
 #: The position of a source or a sink: plain numbers and strings, as in JSON.
 Position = Mapping[str, Any]
 

@@ -9,6 +9,9 @@
 
 enum { MAX_FIELDS = 64 };
 
+struct xs_image;
+struct xs_stored;
+
 typedef struct {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
     int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
@@ -22,6 +25,10 @@ typedef struct {
      * runs. NULL: no memory. `stateless` decides if only some operators of the kind have no state. */
     xs_op *(*clone)(xs_op *op, xs_plan *plan);
     bool (*stateless)(const xs_op *op);
+    /* Checkpoints (saving.h): writes the state into an image, and reads it into a new operator. Without
+     * `save` an operator cannot be saved; one without state has save_nothing, and no `load`. */
+    void (*save)(xs_op *op, struct xs_image *image);
+    bool (*load)(xs_op *op, struct xs_stored *stored);
 } xs_op_table;
 
 /* Copies of tuples that wait for one input port, in a ring buffer that grows. */
@@ -128,7 +135,7 @@ struct xs_plan {
     int32_t finished; /* operators that were notified of the end */
     bool admitting, sources_ended, waiting;
     bool live;        /* some source measures arrivals */
-    bool settle;      /* return at the next point where no tuple is in flight */
+    _Atomic bool settle; /* return at the next point where no tuple is in flight */
     /* Parts: a plan that several threads run is cut into several, with a ring between neighbours.
      * The first part has the sources and owns the others. */
     int32_t part, parts;
@@ -236,6 +243,8 @@ static inline void cost_leave_passing(xs_op *op, const xs_cost_mark *mark)
 /* queue.c */
 int32_t queue_push(xs_queue *queue, const xs_slot *tuple, const xs_shape *shape);
 int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple); /* takes over the counts */
+/* Appends without marking the queue as ready; takes over the counts. False: no memory. */
+bool queue_restore(xs_queue *queue, const xs_slot *tuple);
 bool queue_pop(xs_queue *queue, xs_slot *tuple); /* the counts go to the caller */
 void queue_clear(xs_queue *queue);
 const xs_slot *queue_last(const xs_queue *queue); /* the newest tuple; there must be one */
@@ -253,6 +262,7 @@ typedef enum {
     RING_BURST,  /* the burst of tuples is complete */
     RING_END,    /* no more tuples follow */
     RING_FAILED, /* the same, because an operator has failed */
+    RING_SETTLE, /* the producer has settled, and the consumer is to */
     RING_EMPTY
 } xs_ring_kind;
 

@@ -1,5 +1,5 @@
 /* Plain Python operators and sources: pass a tuple to Python and emit the results. */
-#include "engine.h"
+#include "saving.h"
 
 /* Defined by the extension module; the bodies are in xstream/engine/_python.py. */
 int32_t xs_python_process(int64_t token);
@@ -69,8 +69,10 @@ static int32_t python_finish(xs_op *op)
     return status ? op_fail(op, "the operator raised an error") : sent;
 }
 
-static const xs_op_table python_table = {.process = python_process, .finish = python_finish};
-static const xs_op_table source_table = {.produce = python_produce};
+/* What Python code keeps is saved by xstream/recovery. */
+static const xs_op_table python_table = {
+    .process = python_process, .finish = python_finish, .save = save_nothing};
+static const xs_op_table source_table = {.produce = python_produce, .save = save_nothing};
 
 static xs_op *python_new(xs_plan *plan, int64_t token, const xs_op_table *table)
 {

@@ -139,6 +139,19 @@ int32_t queue_push_owned(xs_queue *queue, const xs_slot *tuple)
     return XS_OK;
 }
 
+bool queue_restore(xs_queue *queue, const xs_slot *tuple)
+{
+    const xs_shape *shape = &queue->op->in_shape[queue->port];
+    xs_slot *row = row_behind(queue, shape->fields);
+    if (!row) {
+        tuple_drop(tuple, shape->segments);
+        return false;
+    }
+    for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
+    if (++queue->length > queue->peak) queue->peak = queue->length;
+    return true;
+}
+
 bool queue_pop(xs_queue *queue, xs_slot *tuple)
 {
     if (!queue->length) return false;

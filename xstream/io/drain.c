@@ -1,5 +1,5 @@
 /* Drains: tuples of a stream, collected in groups that a writer in another thread takes. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "io.h"
 #include "monitor.h"
 
@@ -227,7 +227,8 @@ static void sink_destroy(xs_op *op)
 }
 
 static const xs_op_table sink_table = {
-    .process = sink_process, .finish = sink_finish, .destroy = sink_destroy};
+    .process = sink_process, .finish = sink_finish, .destroy = sink_destroy,
+    .save = save_nothing}; /* the writer's position covers all tuples */
 
 xs_op *xs_op_drain_sink(xs_plan *plan, xs_drain *drain)
 {

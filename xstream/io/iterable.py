@@ -6,9 +6,11 @@ import inspect
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from xstream.engine._python import PythonSource
+from xstream.engine.attachment import Outcome, Position
 from xstream.engine.native import NativePlan
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema, SchemaLike, schema
@@ -34,7 +36,10 @@ class IterableSource(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        return PythonSource(plan, self._begin(), self.out, self.label).op
+        taken = _Taken(self.items)
+        source = PythonSource(plan, taken.of(self._begin()), self.out, self.label)
+        plan.attach(source.op, taken)
+        return source.op
 
     def _begin(self) -> Iterator[Any]:
         """A new iterator; created with the first tuple, so that its errors name the source."""
@@ -50,6 +55,41 @@ class IterableSource(Operator):
         yield from items
         if iterator and not callable(self.items):
             self.used_up.set()
+
+
+class _Taken:
+    """Counts the items that were taken; a run that goes on leaves them out.
+
+    An object with a state of its own (`xs.Recoverable`) goes on by itself.
+    """
+
+    error: BaseException | None = None
+
+    def __init__(self, items: object) -> None:
+        owner = getattr(items, "__self__", items)
+        self._by_itself = callable(getattr(owner, "load_state", None))
+        self.count, self._left_out = 0, 0
+
+    def of(self, items: Iterator[Any]) -> Iterator[Any]:
+        """The items that are to be taken."""
+        for item in islice(items, self._left_out, None):
+            self.count += 1
+            yield item
+
+    def begin(self) -> None:
+        """Nothing has to be opened."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Nothing has to be closed."""
+
+    def position(self) -> Position:
+        """The number of items so far."""
+        return {"items": self.count}
+
+    def restore(self, position: Position) -> None:
+        """Leave out the items that an earlier run has taken."""
+        self.count = int(position["items"])
+        self._left_out = 0 if self._by_itself else self.count
 
 
 def _not_iterable(items: object) -> SchemaError:

@@ -1,7 +1,7 @@
 /* paced: a source whose tuples are held until they are due by a clock. */
 #include <time.h>
 
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "io.h"
 
 /* Defined by the extension module; the body is in xstream/io/paced.py. Waits a little for a time of a
@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     xs_op op;
-    xs_op *inner;
+    xs_op *inner, *inlet;
     xs_pace pace;
     bool begun, inner_ended;
     int64_t began_ns; /* by the clock */
@@ -153,8 +153,42 @@ static void paced_destroy(xs_op *op)
     free(paced->held);
 }
 
-static const xs_op_table paced_table = {.produce = paced_produce, .destroy = paced_destroy};
-static const xs_op_table inlet_table = {.process = inlet_process};
+/* Tuples are saved that the inner source counts as emitted; one with a position emits them again. */
+static void paced_save(xs_op *op, xs_image *image)
+{
+    const xs_paced *paced = (xs_paced *)op;
+    int64_t length = paced->inner->table->save ? paced->length : 0;
+    save_int(image, paced->inner_ended);
+    save_int(image, length ? paced->held_samples : 0);
+    save_int(image, length);
+    for (int64_t i = 0; i < length; i++) {
+        save_int(image, paced->held[i].port);
+        save_tuple(image, paced->held[i].tuple, &op->out[paced->held[i].port].shape);
+    }
+}
+
+/* Time begins again with the first tuple. */
+static bool paced_load(xs_op *op, xs_stored *stored)
+{
+    xs_paced *paced = (xs_paced *)op;
+    int64_t length, port;
+    if (!load_flag(stored, &paced->inner_ended) ||
+        !load_range(stored, &paced->held_samples, 0, INDEX_END) || !load_count(stored, 8, &length))
+        return false;
+    for (int64_t i = 0; i < length; i++) {
+        xs_slot tuple[MAX_FIELDS];
+        if (!load_range(stored, &port, 0, op->outs - 1)) return false;
+        if (!load_tuple(stored, (int32_t)port, tuple)) return false;
+        int32_t status = inlet_process(paced->inlet, (int32_t)port, tuple);
+        tuple_drop(tuple, op->out[port].shape.segments);
+        if (status) return load_refused(stored, "its tuples cannot be timed");
+    }
+    return true;
+}
+
+static const xs_op_table paced_table = {
+    .produce = paced_produce, .destroy = paced_destroy, .save = paced_save, .load = paced_load};
+static const xs_op_table inlet_table = {.process = inlet_process, .save = save_nothing};
 
 xs_op *xs_op_paced(xs_plan *plan, xs_op *inner, xs_pace pace)
 {
@@ -170,6 +204,7 @@ xs_op *xs_op_paced_inlet(xs_op *paced)
 {
     xs_inlet *inlet = op_new(paced->plan, sizeof *inlet, &inlet_table);
     if (inlet) inlet->paced = (xs_paced *)paced;
+    ((xs_paced *)paced)->inlet = inlet ? &inlet->op : NULL;
     return inlet ? &inlet->op : NULL;
 }
 

@@ -144,6 +144,8 @@ class _ResumablePace(_Pace):
         """The position of the inner source, without the tuples that are held."""
         assert isinstance(self.inner, Resumable)
         position = self.inner.position()
+        if "sample" not in position:  # the core saves the tuples that are held
+            return position
         return {**position, "sample": position["sample"] - int(lib.xs_paced_held(self.op))}
 
     def restore(self, position: Position) -> None:

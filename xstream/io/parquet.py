@@ -130,6 +130,7 @@ class ParquetWriter:
 
     def abort(self) -> None:
         """Leave it incomplete: without a footer it is not a valid Parquet file."""
+        self.file.is_open = False  # or it would write one when it is freed
         self.output.close()
 
 

@@ -140,7 +140,7 @@ class Writer(Watched):
         self._thread.start()
 
     def end(self, outcome: Outcome) -> None:
-        """Write the rest and give the file its final name, unless the run has failed."""
+        """Write the rest and give the file its final name, unless the run is to go on later."""
         if not self._over.is_set():
             self._outcome = outcome
         self._over.set()
@@ -185,6 +185,7 @@ class Writer(Watched):
             self._over.wait()
             if self._outcome != "failed":
                 self._commit()
+            if self._outcome in ("done", "stopped"):
                 self._format.finish()
             else:
                 self._format.abort()

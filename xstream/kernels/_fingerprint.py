@@ -49,6 +49,13 @@ def fingerprint(function: types.FunctionType, *context: object) -> str:
     return walk.digest.hexdigest()[:32]
 
 
+def code_digest(function: types.FunctionType) -> str:
+    """A hash of `function` and of what it reaches, whatever compiles it."""
+    walk = _Walk()
+    walk.function(function)
+    return walk.digest.hexdigest()[:32]
+
+
 @cache
 def _versions() -> str:
     """The versions and settings of the compiler."""

@@ -290,6 +290,8 @@ class PythonApply(Apply):
     function: Callable[..., Any] = field(kw_only=True)
     out: Schema | None = None
     finish: Callable[[], Any] | None = None
+    #: The user's function, if `function` adds arguments to it.
+    given: Callable[..., Any] | None = field(default=None, repr=False)
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         return (self.out or inputs[0],) if self.how != "sink" else ()
@@ -323,4 +325,4 @@ def apply(
     bound = (lambda *values: function(*values, *arguments)) if arguments else function
     name = getattr(function, "__name__", type(function).__name__)
     declared = None if out is None else schema(out)
-    return PythonApply(how, name, function=bound, out=declared)
+    return PythonApply(how, name, function=bound, out=declared, given=function)

@@ -1,7 +1,7 @@
 /* Internal functions that the files of this directory share. */
 #ifndef XS_KERNELS_INTERNAL_H
 #define XS_KERNELS_INTERNAL_H
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "kernel.h"
 #include "rolling.h"
 
@@ -37,6 +37,10 @@ typedef struct xs_kernel {
 } xs_kernel;
 
 void rolling_free(xs_rolling *rolling);
+xs_seg *rolling_segment(const xs_rolling *rolling);
+int64_t rolling_itemsize(const xs_rolling *rolling);
+/* Replaces its samples; takes over the count, and copies the segment if it has others. */
+bool rolling_replace(xs_rolling *rolling, xs_seg *seg);
 /* Replaces state k by a rolling segment and frees the previous one. */
 bool kernel_keep_rolling(xs_op *op, int32_t k, xs_rolling *rolling);
 xs_rolling *kernel_rolling(xs_op *op, int32_t k);
@@ -51,6 +55,8 @@ void *kernel_keep(int64_t *frame, int64_t field, int64_t width, int64_t given_st
 /* Returns an input segment that was taken over to its tuple. */
 void kernel_give_back(xs_kernel *kernel);
 void kernel_free_states(xs_kernel *kernel);
+void kernel_save(xs_op *op, xs_image *image);
+bool kernel_load(xs_op *op, xs_stored *stored);
 /* Frees the state arrays that the last call replaced by larger ones. */
 void kernel_free_outgrown(xs_op *op);
 int32_t kernel_states(const xs_op *op); /* the number of states */

@@ -210,7 +210,7 @@ static xs_op *kernel_clone(xs_op *op, xs_plan *plan)
 
 static const xs_op_table kernel_table = {
     .process = kernel_process, .finish = kernel_finish, .destroy = kernel_destroy,
-    .clone = kernel_clone, .stateless = kernel_stateless};
+    .clone = kernel_clone, .stateless = kernel_stateless, .save = kernel_save, .load = kernel_load};
 
 xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t words,
                     int32_t outputs_at, int32_t states_at, int32_t states)

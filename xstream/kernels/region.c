@@ -253,7 +253,8 @@ static void region_destroy(xs_op *op)
 }
 
 static const xs_op_table region_table = {
-    .process = region_process, .process_many = region_process_many, .finish = region_finish, .destroy = region_destroy};
+    .process = region_process, .process_many = region_process_many, .finish = region_finish,
+    .destroy = region_destroy, .save = save_nothing}; /* its members have the state */
 
 xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t outputs_at,
                     int32_t members_at, int32_t members)

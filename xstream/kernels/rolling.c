@@ -93,6 +93,21 @@ void rolling_free(xs_rolling *rolling)
     free(rolling);
 }
 
+xs_seg *rolling_segment(const xs_rolling *rolling) { return rolling->seg; }
+
+int64_t rolling_itemsize(const xs_rolling *rolling) { return rolling->itemsize; }
+
+bool rolling_replace(xs_rolling *rolling, xs_seg *seg)
+{
+    xs_seg *own = xs_seg_edit(seg); /* the loader still refers to `seg`, and a rolling segment is written */
+    xs_seg_drop(seg);
+    if (!own) return false;
+    xs_seg_drop(rolling->seg);
+    rolling->seg = own;
+    note_range(rolling);
+    return true;
+}
+
 int32_t xs_kernel_rolling(xs_op *op, int32_t k, int64_t start, int64_t width, int64_t itemsize,
                           const void *bytes)
 {

@@ -131,3 +131,72 @@ int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, 
     kernel->frame[kernel->states_at + 2 * k + 1] = length;
     return XS_OK;
 }
+
+/* -- checkpoints --------------------------------------------------------------------------- */
+
+/* Where the next output starts, for outputs that follow each other. A region has it in the frame of
+ * its member, which has no function of its own. */
+static int64_t *running_start(xs_kernel *kernel, int32_t field)
+{
+    return kernel->call ? &kernel->output[field].next : &kernel->frame[kernel->outputs_at + field];
+}
+
+void kernel_save(xs_op *op, xs_image *image)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    save_int(image, kernel->outputs);
+    for (int32_t field = 0; field < kernel->outputs; field++)
+        save_int(image, kernel->output[field].rule == XS_START_RUNNING ? *running_start(kernel, field) : 0);
+    save_int(image, kernel->states);
+    for (int32_t k = 0; k < kernel->states; k++) {
+        const xs_state *state = kernel_state(kernel, k);
+        save_int(image, state == NULL);
+        if (!state) {
+            save_segment(image, rolling_segment(kernel_rolling(op, k)));
+            continue;
+        }
+        save_int(image, state->length);
+        save_int(image, state->itemsize);
+        save_bytes(image, state + 1, state->length * state->itemsize);
+    }
+}
+
+static bool load_array(xs_op *op, xs_stored *stored, int32_t k, int64_t itemsize)
+{
+    int64_t length, size;
+    if (!load_range(stored, &length, 0, INT64_MAX / 64) || !load_range(stored, &size, itemsize, itemsize))
+        return false;
+    if (length > INT64_MAX / 64 / size) return load_refused(stored, "it ends too early");
+    const void *bytes = load_bytes(stored, length * size);
+    if (!bytes) return false;
+    return !xs_kernel_state(op, k, length, size, bytes) || load_refused(stored, "no memory is left");
+}
+
+static bool load_rolling(xs_op *op, xs_stored *stored, int32_t k)
+{
+    xs_seg *seg;
+    if (!load_any_segment(stored, rolling_itemsize(kernel_rolling(op, k)), &seg)) return false;
+    if (!seg) return load_refused(stored, "a segment is missing");
+    return rolling_replace(kernel_rolling(op, k), seg) || load_refused(stored, "no memory is left");
+}
+
+bool kernel_load(xs_op *op, xs_stored *stored)
+{
+    xs_kernel *kernel = (xs_kernel *)op;
+    int64_t count, start;
+    if (!load_range(stored, &count, kernel->outputs, kernel->outputs)) return false;
+    for (int32_t field = 0; field < kernel->outputs; field++) {
+        if (!load_range(stored, &start, -INDEX_END, INDEX_END)) return false;
+        if (kernel->output[field].rule == XS_START_RUNNING) *running_start(kernel, field) = start;
+    }
+    if (!load_range(stored, &count, kernel->states, kernel->states)) return false;
+    for (int32_t k = 0; k < kernel->states; k++) {
+        const xs_state *state = kernel_state(kernel, k);
+        bool rolls;
+        if (!load_flag(stored, &rolls)) return false;
+        if (rolls != (state == NULL)) return load_refused(stored, "its state has another form");
+        if (!(rolls ? load_rolling(op, stored, k) : load_array(op, stored, k, state->itemsize)))
+            return false;
+    }
+    return true;
+}

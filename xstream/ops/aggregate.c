@@ -252,8 +252,26 @@ static void aggregate_destroy(xs_op *op)
     table_free(&a->gone);
 }
 
+static void aggregate_save(xs_op *op, xs_image *image)
+{
+    const xs_aggregation *a = (xs_aggregation *)op;
+    save_int(image, a->begun);
+    save_int(image, a->closed);
+    save_int(image, a->last_stop);
+    panes_save(image, &a->panes);
+}
+
+/* The current pane is found again with the next row. */
+static bool aggregate_load(xs_op *op, xs_stored *stored)
+{
+    xs_aggregation *a = (xs_aggregation *)op;
+    return load_flag(stored, &a->begun) && load_range(stored, &a->closed, -INDEX_END, INDEX_END) &&
+           load_int(stored, &a->last_stop) && panes_load(stored, &a->panes);
+}
+
 static const xs_op_table aggregate_table = {
-    .process = aggregate_process, .finish = aggregate_finish, .destroy = aggregate_destroy};
+    .process = aggregate_process, .finish = aggregate_finish, .destroy = aggregate_destroy,
+    .save = aggregate_save, .load = aggregate_load};
 
 xs_op *xs_op_aggregate(xs_plan *plan, const xs_aggregate *how)
 {

@@ -158,7 +158,30 @@ static void rows_destroy(xs_op *op)
     free(a->merged);
 }
 
-static const xs_op_table rows_table = {.process = rows_process, .destroy = rows_destroy};
+static void rows_save(xs_op *op, xs_image *image)
+{
+    const xs_row_aggregation *a = (xs_row_aggregation *)op;
+    save_int(image, a->begun);
+    save_int(image, a->base);
+    save_int(image, a->next);
+    table_save(image, &a->groups);
+}
+
+static bool rows_load(xs_op *op, xs_stored *stored)
+{
+    xs_row_aggregation *a = (xs_row_aggregation *)op;
+    if (!load_flag(stored, &a->begun) || !load_range(stored, &a->base, -INDEX_END, INDEX_END) ||
+        !load_range(stored, &a->next, -INDEX_END, INDEX_END) || !table_load(stored, &a->groups))
+        return false;
+    for (int64_t i = 0; i < a->groups.count; i++) {
+        int64_t rows = table_at(&a->groups, i)[a->how.keys];
+        if (rows < 0 || rows > INDEX_END) return load_refused(stored, "a number is out of range");
+    }
+    return true;
+}
+
+static const xs_op_table rows_table = {
+    .process = rows_process, .destroy = rows_destroy, .save = rows_save, .load = rows_load};
 
 xs_op *xs_aggregate_rows_raised(xs_op *op) { return ((xs_row_aggregation *)op)->folds.raised; }
 

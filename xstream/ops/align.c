@@ -120,7 +120,58 @@ static void align_destroy(xs_op *op)
     free(align->other);
 }
 
-static const xs_op_table align_table = {.process = align_process, .destroy = align_destroy};
+static void align_save(xs_op *op, xs_image *image)
+{
+    const xs_align *align = (xs_align *)op;
+    save_int(image, align->begun);
+    save_int(image, align->last_start);
+    backlog_save(image, &align->windows, &op->in_shape[0]);
+    for (int32_t i = 0; i < align->others; i++) {
+        save_int(image, align->other[i].first);
+        stretch_save(image, &align->other[i].stretch);
+    }
+}
+
+/* The start of the earliest window that may still be cut out of the other streams. */
+static int64_t earliest(const xs_align *align)
+{
+    int64_t start = align->begun ? align->last_start : INT64_MIN;
+    for (int64_t i = 0; i < align->windows.length; i++) {
+        int64_t at = (align->windows.head + i) & (align->windows.capacity - 1);
+        const xs_seg *window = align->windows.rows[at * align->op.in_shape[0].fields].seg;
+        if (window->start < start) start = window->start;
+    }
+    return start;
+}
+
+/* Samples from the earliest window on, or from the first one on, are there. */
+static bool other_fits(const xs_align_stream *other, int64_t window)
+{
+    const xs_stretch *stretch = &other->stretch;
+    int64_t needed = other->first, from;
+    if (window > INT64_MIN && scale_index(&other->scale, window, &from) && from > needed) needed = from;
+    return !stretch->begun || (stretch->seg ? stretch->seg->start : stretch->last_stop) <= needed;
+}
+
+static bool align_load(xs_op *op, xs_stored *stored)
+{
+    xs_align *align = (xs_align *)op;
+    if (!load_flag(stored, &align->begun) || !load_int(stored, &align->last_start) ||
+        !backlog_load(stored, op, &align->windows, 0))
+        return false;
+    if (align->windows.length && !align->begun) return false;
+    for (int32_t i = 0; i < align->others; i++) {
+        xs_align_stream *other = &align->other[i];
+        if (!load_int(stored, &other->first) || !stretch_load(stored, &other->stretch, i + 1) ||
+            !other_fits(other, earliest(align)))
+            return false;
+        other->itemsize = load_itemsize(stored, i + 1, 0);
+    }
+    return true;
+}
+
+static const xs_op_table align_table = {
+    .process = align_process, .destroy = align_destroy, .save = align_save, .load = align_load};
 
 xs_op *xs_op_align(xs_plan *plan, int32_t others, const xs_scale *scales)
 {

@@ -1,5 +1,5 @@
 /* The basic operators: pass and the sinks count and collect. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 /* -- pass ---------------------------------------------------------------------------------- */
@@ -11,7 +11,8 @@ static int32_t pass_process(xs_op *op, int32_t port, const xs_slot *tuple)
 
 static xs_op *pass_clone(xs_op *op, xs_plan *plan) { return op_copy(op, plan, sizeof *op); }
 
-static const xs_op_table pass_table = {.process = pass_process, .clone = pass_clone};
+static const xs_op_table pass_table = {
+    .process = pass_process, .clone = pass_clone, .save = save_nothing};
 
 xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_table); }
 
@@ -22,7 +23,7 @@ static int32_t count_process(xs_op *op, int32_t port, const xs_slot *tuple) { re
 static int32_t count_process_many(xs_op *op, const xs_slot *rows, int64_t count) { return XS_OK; }
 
 static const xs_op_table count_table = {
-    .process = count_process, .process_many = count_process_many};
+    .process = count_process, .process_many = count_process_many, .save = save_nothing};
 
 xs_op *xs_op_count(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &count_table); }
 
@@ -59,7 +60,31 @@ static void collect_destroy(xs_op *op)
     free(sink->rows);
 }
 
-static const xs_op_table collect_table = {.process = collect_process, .destroy = collect_destroy};
+static void collect_save(xs_op *op, xs_image *image)
+{
+    const xs_collect *sink = (xs_collect *)op;
+    save_int(image, sink->length);
+    for (int64_t i = 0; i < sink->length; i++)
+        save_tuple(image, sink->rows + i * op->in_shape[0].fields, &op->in_shape[0]);
+}
+
+static bool collect_load(xs_op *op, xs_stored *stored)
+{
+    const xs_shape *shape = &op->in_shape[0];
+    xs_slot tuple[MAX_FIELDS];
+    int64_t length;
+    if (!load_count(stored, 8, &length)) return false;
+    for (int64_t i = 0; i < length; i++) {
+        if (!load_tuple(stored, 0, tuple)) return false;
+        int32_t status = collect_process(op, 0, tuple);
+        tuple_drop(tuple, shape->segments);
+        if (status) return load_refused(stored, "no memory is left");
+    }
+    return true;
+}
+
+static const xs_op_table collect_table = {
+    .process = collect_process, .destroy = collect_destroy, .save = collect_save, .load = collect_load};
 
 xs_op *xs_op_collect(xs_plan *plan) { return op_new(plan, sizeof(xs_collect), &collect_table); }
 

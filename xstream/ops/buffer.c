@@ -59,6 +59,26 @@ void stretch_drop(xs_stretch *stretch)
     stretch->seg = NULL;
 }
 
+void stretch_save(xs_image *image, const xs_stretch *stretch)
+{
+    save_int(image, stretch->begun);
+    save_int(image, stretch->last_start);
+    save_int(image, stretch->last_stop);
+    save_segment(image, stretch->seg);
+}
+
+bool stretch_load(xs_stored *stored, xs_stretch *stretch, int32_t port)
+{
+    if (!load_flag(stored, &stretch->begun) ||
+        !load_range(stored, &stretch->last_start, -INDEX_END, INDEX_END) ||
+        !load_range(stored, &stretch->last_stop, stretch->last_start, INDEX_END) ||
+        !load_segment(stored, port, 0, &stretch->seg))
+        return false;
+    const xs_seg *seg = stretch->seg;
+    bool fits = !seg || (stretch->begun && seg->width && seg_stop(seg) == stretch->last_stop);
+    return fits || load_refused(stored, "its samples do not fit their range");
+}
+
 /* -- backlogs ------------------------------------------------------------------------------ */
 
 enum { BACKLOG_MIN = 8, BACKLOG_KEEP = 4096 }; /* tuples; a larger one is freed when empty */
@@ -107,6 +127,30 @@ void backlog_drop(xs_backlog *backlog, const xs_shape *shape)
     while (backlog->length) backlog_pop(backlog, shape);
     free(backlog->rows);
     *backlog = (xs_backlog){0};
+}
+
+void backlog_save(xs_image *image, const xs_backlog *backlog, const xs_shape *shape)
+{
+    save_int(image, backlog->length);
+    for (int64_t i = 0; i < backlog->length; i++) {
+        int64_t at = (backlog->head + i) & (backlog->capacity - 1);
+        save_tuple(image, backlog->rows + at * shape->fields, shape);
+    }
+}
+
+bool backlog_load(xs_stored *stored, xs_op *op, xs_backlog *backlog, int32_t port)
+{
+    const xs_shape *shape = &op->in_shape[port];
+    xs_slot tuple[MAX_FIELDS];
+    int64_t length;
+    if (!load_count(stored, 8, &length)) return false;
+    for (int64_t i = 0; i < length; i++) {
+        if (!load_tuple(stored, port, tuple)) return false;
+        int32_t status = backlog_push(op, backlog, tuple, shape);
+        tuple_drop(tuple, shape->segments);
+        if (status) return load_refused(stored, "no memory is left");
+    }
+    return true;
 }
 
 int32_t emit_segment(xs_op *op, int32_t port, xs_seg *seg)

@@ -1,7 +1,7 @@
 /* Buffers that operators keep between tuples: a stretch of one signal, and a queue of tuples. */
 #ifndef XS_BUFFER_H
 #define XS_BUFFER_H
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 /* The samples of a stream that are still needed: appended at the end, trimmed at the front. */
@@ -19,6 +19,9 @@ int32_t stretch_add(xs_op *op, xs_stretch *stretch, xs_seg *seg, int64_t from);
 /* Drops everything before index `from`. */
 int32_t stretch_trim(xs_op *op, xs_stretch *stretch, int64_t from);
 void stretch_drop(xs_stretch *stretch);
+void stretch_save(xs_image *image, const xs_stretch *stretch);
+/* Loads the samples of an input port with one field. */
+bool stretch_load(xs_stored *stored, xs_stretch *stretch, int32_t port);
 
 /* Tuples in the order of arrival; each holds references to its segments. */
 typedef struct {
@@ -29,6 +32,8 @@ typedef struct {
 int32_t backlog_push(xs_op *op, xs_backlog *backlog, const xs_slot *tuple, const xs_shape *shape);
 void backlog_pop(xs_backlog *backlog, const xs_shape *shape);
 void backlog_drop(xs_backlog *backlog, const xs_shape *shape);
+void backlog_save(xs_image *image, const xs_backlog *backlog, const xs_shape *shape);
+bool backlog_load(xs_stored *stored, xs_op *op, xs_backlog *backlog, int32_t port);
 static inline xs_slot *backlog_front(const xs_backlog *backlog, const xs_shape *shape)
 {
     return backlog->rows + backlog->head * shape->fields;

@@ -1,6 +1,6 @@
 /* deinterleave: sample i of the stream is sample i / n of output i % n. The output follows from the
  * index, so windows need not hold whole frames and the operator has no state. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 typedef struct {
@@ -51,7 +51,7 @@ static int32_t deinterleave_process(xs_op *op, int32_t port, const xs_slot *tupl
     return status;
 }
 
-static const xs_op_table deinterleave_table = {.process = deinterleave_process};
+static const xs_op_table deinterleave_table = {.process = deinterleave_process, .save = save_nothing};
 
 xs_op *xs_op_deinterleave(xs_plan *plan, int32_t channels)
 {

@@ -22,6 +22,20 @@ static int32_t dewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return emit_segment(op, 0, xs_seg_subseg(seg, from, stop - from));
 }
 
-static const xs_op_table dewindow_table = {.process = dewindow_process};
+static void dewindow_save(xs_op *op, xs_image *image)
+{
+    stretch_save(image, &((xs_dewindow *)op)->seen);
+}
+
+static bool dewindow_load(xs_op *op, xs_stored *stored)
+{
+    return stretch_load(stored, &((xs_dewindow *)op)->seen, 0) && !((xs_dewindow *)op)->seen.seg;
+}
+
+static void dewindow_destroy(xs_op *op) { stretch_drop(&((xs_dewindow *)op)->seen); }
+
+static const xs_op_table dewindow_table = {
+    .process = dewindow_process, .destroy = dewindow_destroy, .save = dewindow_save,
+    .load = dewindow_load};
 
 xs_op *xs_op_dewindow(xs_plan *plan) { return op_new(plan, sizeof(xs_dewindow), &dewindow_table); }

@@ -98,7 +98,28 @@ static void gate_destroy(xs_op *op)
     backlog_drop(&gate->segments, &op->in_shape[SIGNAL]);
 }
 
-static const xs_op_table gate_table = {.process = gate_process, .destroy = gate_destroy};
+static void gate_save(xs_op *op, xs_image *image)
+{
+    const xs_gate *gate = (xs_gate *)op;
+    const int64_t seen[] = {gate->decided, gate->last_range_start, gate->last_segment_start,
+                            gate->range_seen, gate->segment_seen, gate->any_decided};
+    save_words(image, seen, sizeof seen / sizeof *seen);
+    backlog_save(image, &gate->ranges, &op->in_shape[CONTROL]);
+    backlog_save(image, &gate->segments, &op->in_shape[SIGNAL]);
+}
+
+static bool gate_load(xs_op *op, xs_stored *stored)
+{
+    xs_gate *gate = (xs_gate *)op;
+    return load_int(stored, &gate->decided) && load_int(stored, &gate->last_range_start) &&
+           load_int(stored, &gate->last_segment_start) && load_flag(stored, &gate->range_seen) &&
+           load_flag(stored, &gate->segment_seen) && load_flag(stored, &gate->any_decided) &&
+           backlog_load(stored, op, &gate->ranges, CONTROL) &&
+           backlog_load(stored, op, &gate->segments, SIGNAL);
+}
+
+static const xs_op_table gate_table = {
+    .process = gate_process, .destroy = gate_destroy, .save = gate_save, .load = gate_load};
 
 xs_op *xs_op_gate(xs_plan *plan, int32_t flagged, const xs_scale *scale)
 {

@@ -69,8 +69,25 @@ static void wait_destroy(xs_op *op)
     table_free(&wait->seen);
 }
 
+static void wait_save(xs_op *op, xs_image *image)
+{
+    const xs_wait *wait = (xs_wait *)op;
+    save_int(image, wait->begun);
+    save_int(image, wait->reached);
+    backlog_save(image, &wait->held, &op->in_shape[HELD]);
+    table_save(image, &wait->seen);
+}
+
+static bool wait_load(xs_op *op, xs_stored *stored)
+{
+    xs_wait *wait = (xs_wait *)op;
+    return load_flag(stored, &wait->begun) && load_int(stored, &wait->reached) &&
+           backlog_load(stored, op, &wait->held, HELD) && table_load(stored, &wait->seen);
+}
+
 static const xs_op_table wait_table = {
-    .process = wait_process, .finish = wait_finish, .destroy = wait_destroy};
+    .process = wait_process, .finish = wait_finish, .destroy = wait_destroy,
+    .save = wait_save, .load = wait_load};
 
 xs_op *xs_op_wait_for(xs_plan *plan, int32_t held, int32_t awaited, int32_t equal, int32_t flush)
 {
@@ -137,8 +154,21 @@ static void delay_destroy(xs_op *op)
     if (op->ins) backlog_drop(&delay->held, &op->in_shape[HELD]);
 }
 
+static void delay_save(xs_op *op, xs_image *image)
+{
+    save_int(image, ((xs_delay *)op)->reached);
+    backlog_save(image, &((xs_delay *)op)->held, &op->in_shape[HELD]);
+}
+
+static bool delay_load(xs_op *op, xs_stored *stored)
+{
+    xs_delay *delay = (xs_delay *)op;
+    return load_int(stored, &delay->reached) && backlog_load(stored, op, &delay->held, HELD);
+}
+
 static const xs_op_table delay_table = {
-    .process = delay_process, .finish = delay_finish, .destroy = delay_destroy};
+    .process = delay_process, .finish = delay_finish, .destroy = delay_destroy,
+    .save = delay_save, .load = delay_load};
 
 xs_op *xs_op_delay(xs_plan *plan, int64_t amount, int32_t time, int32_t stamped)
 {

@@ -79,8 +79,27 @@ static void ordered_destroy(xs_op *op)
     free(ordered->port);
 }
 
+static void ordered_save(xs_op *op, xs_image *image)
+{
+    for (int32_t port = 0; port < op->ins; port++) {
+        save_int(image, ((xs_ordered *)op)->port[port].last);
+        backlog_save(image, &((xs_ordered *)op)->port[port].backlog, &op->in_shape[port]);
+    }
+}
+
+static bool ordered_load(xs_op *op, xs_stored *stored)
+{
+    xs_ordered *ordered = (xs_ordered *)op;
+    for (int32_t port = 0; port < op->ins; port++)
+        if (!load_int(stored, &ordered->port[port].last) ||
+            !backlog_load(stored, op, &ordered->port[port].backlog, port))
+            return false;
+    return true;
+}
+
 static const xs_op_table ordered_table = {
-    .process = ordered_process, .finish = ordered_finish, .destroy = ordered_destroy};
+    .process = ordered_process, .finish = ordered_finish, .destroy = ordered_destroy,
+    .save = ordered_save, .load = ordered_load};
 
 xs_op *xs_op_ordered(xs_plan *plan, int32_t ports, int32_t field, int32_t tagged)
 {

@@ -110,6 +110,63 @@ void panes_forget(xs_panes *panes, int64_t below)
     if (gone) memmove(panes->live, panes->live + gone, (size_t)panes->lives * sizeof *panes->live);
 }
 
+/* -- checkpoints ----------------------------------------------------------------------------- */
+
+void panes_save(xs_image *image, const xs_panes *panes)
+{
+    save_int(image, panes->lives);
+    for (int64_t p = 0; p < panes->lives; p++) {
+        const xs_pane *pane = panes->live[p];
+        save_int(image, pane->number);
+        table_save(image, &pane->cells);
+        for (int32_t d = 0; d < panes->distincts; d++) table_save(image, &pane->distinct[d]);
+        save_int(image, pane->logged);
+        save_words(image, pane->log, pane->logged * (1 + panes->applies));
+    }
+}
+
+static bool log_load(xs_stored *stored, const xs_panes *panes, xs_pane *pane)
+{
+    int64_t rows, words = 1 + panes->applies;
+    if (!load_count(stored, 8 * words, &rows)) return false;
+    const xs_slot *log = load_bytes(stored, 8 * words * rows);
+    if (!log) return false;
+    if (!rows) return true;
+    pane->log = malloc((size_t)(rows * words) * sizeof *log);
+    if (!pane->log) return load_refused(stored, "no memory is left");
+    memcpy(pane->log, log, (size_t)(rows * words) * sizeof *log);
+    pane->logged = pane->log_room = rows;
+    for (int64_t i = 0; i < rows; i++)
+        if (log[i * words].i < 0 || log[i * words].i >= pane->cells.count) return false;
+    return true;
+}
+
+static bool pane_load(xs_stored *stored, const xs_panes *panes, xs_pane *pane)
+{
+    if (!table_load(stored, &pane->cells)) return false;
+    for (int32_t d = 0; d < panes->distincts; d++) {
+        if (!table_load(stored, &pane->distinct[d])) return false;
+        for (int64_t i = 0; i < pane->distinct[d].count; i++) {
+            int64_t cell = table_at(&pane->distinct[d], i)[0];
+            if (cell < 0 || cell >= pane->cells.count) return false;
+        }
+    }
+    return log_load(stored, panes, pane);
+}
+
+bool panes_load(xs_stored *stored, xs_panes *panes)
+{
+    int64_t count, number, last = -INDEX_END - 1;
+    if (!load_count(stored, 8, &count)) return false;
+    for (int64_t p = 0; p < count; p++, last = number) {
+        if (!load_range(stored, &number, last + 1, INDEX_END)) return false;
+        xs_pane *pane = panes_at(panes, number);
+        if (!pane) return load_refused(stored, "no memory is left");
+        if (!pane_load(stored, panes, pane)) return false;
+    }
+    return true;
+}
+
 /* -- adding rows ----------------------------------------------------------------------------- */
 
 /* Finds the cells of rows, with one lookup for consecutive rows of a group. */

@@ -35,6 +35,8 @@ bool panes_begin(xs_panes *panes, xs_op *op, const xs_aggregate *how);
 void panes_end(xs_panes *panes);
 /* Returns the pane with a number, created if missing; NULL if memory ran out. */
 xs_pane *panes_at(xs_panes *panes, int64_t number);
+void panes_save(xs_image *image, const xs_panes *panes);
+bool panes_load(xs_stored *stored, xs_panes *panes);
 /* Removes panes whose number is less than `below`. */
 void panes_forget(xs_panes *panes, int64_t below);
 /* Adds rows [from, from + rows) of a chunk to a pane. */

@@ -1,5 +1,5 @@
 /* partition: divides a stream by a key; equal keys go to one output. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 typedef struct {
@@ -26,7 +26,8 @@ static xs_op *partition_clone(xs_op *op, xs_plan *plan)
     return op_copy(op, plan, sizeof(xs_partition));
 }
 
-static const xs_op_table partition_table = {.process = partition_process, .clone = partition_clone};
+static const xs_op_table partition_table = {
+    .process = partition_process, .clone = partition_clone, .save = save_nothing};
 
 xs_op *xs_op_partition(xs_plan *plan, int32_t field)
 {

@@ -215,8 +215,32 @@ static void relation_destroy(xs_op *op)
     table_free(&relation->table);
 }
 
+static void relation_save(xs_op *op, xs_image *image)
+{
+    const xs_relation *relation = (xs_relation *)op;
+    table_save(image, &relation->table);
+    for (int32_t i = 0; i < relation->ports; i++) {
+        save_int(image, relation->port[i].last);
+        backlog_save(image, &relation->port[i].backlog, &op->in_shape[i]);
+    }
+}
+
+/* Its declared contents are replaced. */
+static bool relation_load(xs_op *op, xs_stored *stored)
+{
+    xs_relation *relation = (xs_relation *)op;
+    table_free(&relation->table);
+    if (!table_load(stored, &relation->table)) return false;
+    for (int32_t i = 0; i < relation->ports; i++)
+        if (!load_int(stored, &relation->port[i].last) ||
+            !backlog_load(stored, op, &relation->port[i].backlog, i))
+            return false;
+    return true;
+}
+
 static const xs_op_table relation_table = {
-    .process = relation_process, .finish = relation_finish, .destroy = relation_destroy};
+    .process = relation_process, .finish = relation_finish, .destroy = relation_destroy,
+    .save = relation_save, .load = relation_load};
 
 xs_op *xs_op_relation(xs_plan *plan, int32_t keys, int32_t values, int32_t ports, int32_t ordered)
 {

@@ -66,8 +66,25 @@ static int32_t rewindow_finish(xs_op *op)
 
 static void rewindow_destroy(xs_op *op) { stretch_drop(&((xs_rewindow *)op)->kept); }
 
+static void rewindow_save(xs_op *op, xs_image *image)
+{
+    const xs_rewindow *rewindow = (xs_rewindow *)op;
+    save_int(image, rewindow->next);
+    stretch_save(image, &rewindow->kept);
+}
+
+/* The next window begins inside of the samples that are kept, or after all that were received. */
+static bool rewindow_load(xs_op *op, xs_stored *stored)
+{
+    xs_rewindow *rewindow = (xs_rewindow *)op;
+    const xs_stretch *kept = &rewindow->kept;
+    if (!load_int(stored, &rewindow->next) || !stretch_load(stored, &rewindow->kept, 0)) return false;
+    return !kept->begun || rewindow->next >= (kept->seg ? kept->seg->start : kept->last_stop);
+}
+
 static const xs_op_table rewindow_table = {
-    .process = rewindow_process, .finish = rewindow_finish, .destroy = rewindow_destroy};
+    .process = rewindow_process, .finish = rewindow_finish, .destroy = rewindow_destroy,
+    .save = rewindow_save, .load = rewindow_load};
 
 xs_op *xs_op_rewindow(xs_plan *plan, int64_t width, int64_t gap, int32_t flush)
 {

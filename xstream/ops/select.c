@@ -1,5 +1,5 @@
 /* select: some fields of a tuple, in any order. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 typedef struct {
@@ -20,7 +20,8 @@ static xs_op *select_clone(xs_op *op, xs_plan *plan)
     return op_copy(op, plan, sizeof(xs_select));
 }
 
-static const xs_op_table select_table = {.process = select_process, .clone = select_clone};
+static const xs_op_table select_table = {
+    .process = select_process, .clone = select_clone, .save = save_nothing};
 
 xs_op *xs_op_select(xs_plan *plan, int32_t fields, const int32_t *chosen)
 {

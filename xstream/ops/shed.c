@@ -1,6 +1,6 @@
 /* shed: drops tuples while its own queue is too long. The load is the number of queued tuples, or how
  * far the oldest is behind the newest in a time field. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 typedef struct {
@@ -59,7 +59,17 @@ static int32_t shed_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return XS_OK;
 }
 
-static const xs_op_table shed_table = {.process = shed_process};
+static void shed_save(xs_op *op, xs_image *image) { save_int(image, (int64_t)((xs_shed *)op)->random); }
+
+static bool shed_load(xs_op *op, xs_stored *stored)
+{
+    int64_t random;
+    if (!load_int(stored, &random)) return false;
+    ((xs_shed *)op)->random = (uint64_t)random;
+    return true;
+}
+
+static const xs_op_table shed_table = {.process = shed_process, .save = shed_save, .load = shed_load};
 
 xs_op *xs_op_shed(xs_plan *plan, int64_t limit, int32_t time, int32_t policy, int32_t key, int64_t seed)
 {

@@ -1,5 +1,5 @@
 /* Sources over data in memory: recordings as windows or sample by sample, and lists of tuples. */
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 #include "operators.h"
 
 typedef struct {
@@ -120,7 +120,33 @@ static void recording_destroy(xs_op *op)
     xs_seg_drop(source->recording);
 }
 
-static const xs_op_table array_table = {.produce = array_produce, .destroy = recording_destroy};
+static void recording_save(xs_op *op, xs_image *image)
+{
+    const xs_array_source *source = (xs_array_source *)op;
+    save_int(image, source->recording->width);
+    save_int(image, source->at);
+    save_int(image, source->index);
+    save_int(image, source->rounds_left);
+}
+
+/* Samples that are offered at a rate arrive from the first call on, as in any run. */
+static bool recording_load(xs_op *op, xs_stored *stored)
+{
+    xs_array_source *source = (xs_array_source *)op;
+    int64_t width, all = source->recording->width;
+    if (!load_int(stored, &width)) return false;
+    if (width != all) return load_refused(stored, "its recording has another length");
+    if (!load_range(stored, &source->at, 0, all) ||
+        !load_range(stored, &source->index, -INDEX_END, INDEX_END) ||
+        !load_range(stored, &source->rounds_left, -1, INT64_MAX))
+        return false;
+    source->first_index = source->index;
+    return true;
+}
+
+static const xs_op_table array_table = {
+    .produce = array_produce, .destroy = recording_destroy, .save = recording_save,
+    .load = recording_load};
 
 /* Takes a reference to the recording as one contiguous range, since windows are parts of its block. */
 static void *recording_source(xs_plan *plan, size_t size, const xs_op_table *table,
@@ -207,7 +233,8 @@ static int32_t sample_produce(xs_op *op)
 }
 
 static const xs_op_table sample_table = {
-    .produce = sample_produce, .produce_many = sample_produce_many, .destroy = recording_destroy};
+    .produce = sample_produce, .produce_many = sample_produce_many, .destroy = recording_destroy,
+    .save = recording_save, .load = recording_load};
 
 xs_op *xs_op_sample_source(xs_plan *plan, xs_seg *recording, int32_t type, int64_t repeat)
 {
@@ -236,7 +263,21 @@ static int32_t list_produce(xs_op *op)
     return emit(op, 0, tuple);
 }
 
-static const xs_op_table list_table = {.produce = list_produce};
+static void list_save(xs_op *op, xs_image *image)
+{
+    save_int(image, ((xs_list_source *)op)->count);
+    save_int(image, ((xs_list_source *)op)->at);
+}
+
+static bool list_load(xs_op *op, xs_stored *stored)
+{
+    xs_list_source *source = (xs_list_source *)op;
+    int64_t count;
+    return load_range(stored, &count, source->count, source->count) &&
+           load_range(stored, &source->at, 0, source->count);
+}
+
+static const xs_op_table list_table = {.produce = list_produce, .save = list_save, .load = list_load};
 
 /* The tuples belong to the caller, who keeps them until the plan is freed. */
 xs_op *xs_op_list_source(xs_plan *plan, const xs_slot *tuples, int64_t count)

@@ -160,8 +160,48 @@ static void sync_destroy(xs_op *op)
     free(sync->requests.rows); /* control tuples carry no segments */
 }
 
+static void sync_save(xs_op *op, xs_image *image)
+{
+    const xs_sync *sync = (xs_sync *)op;
+    save_int(image, sync->discarded);
+    backlog_save(image, &sync->requests, &op->in_shape[0]);
+    for (int32_t i = 0; i < sync->streams; i++) {
+        save_int(image, sync->stream[i].first);
+        stretch_save(image, &sync->stream[i].stretch);
+    }
+}
+
+/* All samples that were not discarded are there. */
+static bool stream_fits(const xs_sync *sync, xs_sync_stream *stream)
+{
+    const xs_stretch *stretch = &stream->stretch;
+    bool any = sync->discarded > INT64_MIN;
+    if (any && !scale_index(&stream->scale, sync->discarded, &stream->discarded)) return false;
+    int64_t needed = stream->discarded > stream->first ? stream->discarded : stream->first;
+    return !stretch->begun || (stretch->seg ? stretch->seg->start : stretch->last_stop) <= needed;
+}
+
+static bool sync_load(xs_op *op, xs_stored *stored)
+{
+    xs_sync *sync = (xs_sync *)op;
+    if (!load_int(stored, &sync->discarded) || !backlog_load(stored, op, &sync->requests, 0)) return false;
+    for (int64_t i = 0; i < sync->requests.length; i++) { /* from its beginning: it was empty */
+        const xs_slot *request = sync->requests.rows + i * op->in_shape[0].fields;
+        if (request[STOP].i < request[START].i) return load_refused(stored, "a range ends before its start");
+    }
+    for (int32_t i = 0; i < sync->streams; i++) {
+        xs_sync_stream *stream = &sync->stream[i];
+        if (!load_int(stored, &stream->first) || !stretch_load(stored, &stream->stretch, i + 1) ||
+            !stream_fits(sync, stream))
+            return false;
+        stream->itemsize = load_itemsize(stored, i + 1, 0);
+    }
+    return true;
+}
+
 static const xs_op_table sync_table = {
-    .process = sync_process, .finish = sync_finish, .destroy = sync_destroy};
+    .process = sync_process, .finish = sync_finish, .destroy = sync_destroy,
+    .save = sync_save, .load = sync_load};
 
 xs_op *xs_op_sync(xs_plan *plan, int32_t streams, int32_t flush, const xs_scale *scales)
 {

@@ -121,3 +121,24 @@ void table_free(xs_table *table)
     free(table->direct);
     *table = (xs_table){.keys = table->keys, .words = table->words};
 }
+
+void table_save(xs_image *image, const xs_table *table)
+{
+    save_int(image, table->count);
+    save_bytes(image, table->row, table->count * table->words * (int64_t)sizeof *table->row);
+}
+
+bool table_load(xs_stored *stored, xs_table *table)
+{
+    int64_t count;
+    if (!load_count(stored, table->words * (int64_t)sizeof *table->row, &count)) return false;
+    const int64_t *row = load_bytes(stored, count * table->words * (int64_t)sizeof *row);
+    if (!row) return false;
+    for (int64_t i = 0; i < count; i++, row += table->words) {
+        int64_t number = table_add(table, row);
+        if (number < 0) return load_refused(stored, "no memory is left");
+        if (number != i) return load_refused(stored, "a key occurs twice");
+        memcpy(table_at(table, i), row, (size_t)table->words * sizeof *row);
+    }
+    return true;
+}

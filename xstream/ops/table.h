@@ -2,7 +2,7 @@
  * order in which their keys were added, so that a table is two flat arrays. */
 #ifndef XS_TABLE_H
 #define XS_TABLE_H
-#include "../engine/engine.h"
+#include "../engine/saving.h"
 
 typedef struct {
     int32_t keys, words;      /* per row; words includes the keys */
@@ -77,4 +77,6 @@ static inline int64_t table_add(xs_table *table, const int64_t *key)
 void table_remove(xs_table *table, int64_t number);
 void table_clear(xs_table *table); /* keeps its memory */
 void table_free(xs_table *table);
+void table_save(xs_image *image, const xs_table *table);
+bool table_load(xs_stored *stored, xs_table *table); /* into an empty table */
 #endif

@@ -44,7 +44,24 @@ static void zip_destroy(xs_op *op)
     free(zip->backlog);
 }
 
-static const xs_op_table zip_table = {.process = zip_process, .destroy = zip_destroy};
+static void zip_save(xs_op *op, xs_image *image)
+{
+    for (int32_t port = 0; port < op->ins; port++)
+        backlog_save(image, &((xs_zip *)op)->backlog[port], &op->in_shape[port]);
+}
+
+static bool zip_load(xs_op *op, xs_stored *stored)
+{
+    xs_zip *zip = (xs_zip *)op;
+    for (int32_t port = 0; port < op->ins; port++) {
+        if (!backlog_load(stored, op, &zip->backlog[port], port)) return false;
+        zip->waiting -= zip->backlog[port].length != 0;
+    }
+    return zip->waiting > 0;
+}
+
+static const xs_op_table zip_table = {
+    .process = zip_process, .destroy = zip_destroy, .save = zip_save, .load = zip_load};
 
 xs_op *xs_op_zip(xs_plan *plan, int32_t ports)
 {

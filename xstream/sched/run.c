@@ -133,6 +133,7 @@ static int32_t take_burst(xs_plan *plan)
         case RING_BURST: plan->arrived = (xs_under_way *)(intptr_t)tuple[0].i; return XS_OK;
         case RING_END: return XS_END;
         case RING_FAILED: plan->cut_off = true; return XS_END;
+        case RING_SETTLE: plan->settle = true; return XS_OK;
         case RING_EMPTY: plan->cut_short = true; return XS_OK;
         }
         if (plan_overdue(plan)) {
@@ -225,6 +226,7 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
         }
         if (plan->settle) {
             plan->settle = false;
+            if (plan->ring_out) ring_mark(plan->ring_out, RING_SETTLE);
             return XS_SETTLED;
         }
         if (plan->waiting) {

@@ -9,7 +9,8 @@ typedef enum { XS_FIFO, XS_FIFO_SLICE, XS_RTC, XS_DF } xs_scheduler_kind;
  * tuple_burst 0: no rate control. */
 int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns);
 
-/* The next run of the plan returns XS_SETTLED as soon as no tuple is in flight. */
+/* The next run of the plan returns XS_SETTLED as soon as no tuple is in flight; so does that of each
+ * part, one after another. From any thread. */
 void xs_plan_settle(xs_plan *plan);
 
 /* Cuts a settled plan under df into parts that threads run, by the busy times so far. Returns the number

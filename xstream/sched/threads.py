@@ -55,6 +55,8 @@ class PartThreads:
         self.left = parts
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._given_up = False
+        self._settled = 0
+        self._changed = threading.Condition(self._lock)
         self._threads = [
             threading.Thread(
                 # Operators in Python find the memory manager of the `with` block around the run.
@@ -73,14 +75,49 @@ class PartThreads:
         status = int(lib.XS_OK)
         while status in (lib.XS_OK, lib.XS_WAIT) and not self._given_up:
             status = int(lib.xs_plan_run(handle, LOOK_UP_NS))
+            if status == lib.XS_SETTLED:
+                self._stand_still()
+                status = int(lib.XS_OK)
         if status == lib.XS_FAILED:
             lib.xs_plan_stop(self.plan.handle)
         with self._lock:
             self.statuses[part] = status
             self.cpu_seconds[part] = time.thread_time()
             self.left -= 1
+            self._changed.notify_all()
             if not self.left:
                 self._ended.set()
+
+    def _stand_still(self) -> None:
+        """Wait until the run goes on, with all threads."""
+        with self._lock:
+            self._settled += 1
+            self._changed.notify_all()
+            while self._settled and not self._given_up:
+                self._changed.wait()
+
+    def settle(self, seconds: float) -> bool:
+        """Let all threads stand still with no tuple in flight; False if they end instead.
+
+        `go_on` must follow if it returns True. Also False if it takes too long: the threads then
+        stand still a little later, and `go_on` must follow as well.
+        """
+        parts = len(self._threads)
+        if not self._settled:
+            lib.xs_plan_settle(self.plan.handle)
+        until = time.monotonic() + seconds
+        with self._lock:
+            while self._settled < parts and self.left == parts:
+                left = until - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            return self._settled == parts
+
+    def go_on(self) -> None:
+        """Let the threads run on after `settle`."""
+        with self._lock:
+            self._settled = 0
+            self._changed.notify_all()
 
     def wait(self, seconds: float) -> bool:
         """Wait up to the given time; return whether all threads have ended."""
@@ -89,6 +126,7 @@ class PartThreads:
     def give_up(self) -> None:
         """Ask all threads to end; tuples in flight are dropped."""
         self._given_up = True
+        self.go_on()
         lib.xs_plan_give_up(self.plan.handle)
 
     def end(self) -> int:
