@@ -14,9 +14,11 @@ from xstream.io.parquet import parquet
 from xstream.io.raw import raw
 from xstream.io.sigmf import sigmf
 from xstream.io.tcp import tcp
+from xstream.io.udp import DATAGRAM_HEADER, udp
 from xstream.io.wav import wav
 
 __all__ = [
+    "DATAGRAM_HEADER",
     "Clock",
     "Reconnect",
     "StreamTime",
@@ -32,5 +34,6 @@ __all__ = [
     "samples",
     "sigmf",
     "tcp",
+    "udp",
     "wav",
 ]

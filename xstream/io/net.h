@@ -9,6 +9,7 @@ typedef struct {
     int32_t offset, bytes; /* of one value */
     int32_t swap;          /* the size of the units whose bytes are in the other order; 0: none */
     int32_t kind;          /* XS_PLAIN: the samples of segments; else a scalar, in a slot of 8 bytes */
+    char null[16];         /* a missing sample, or slot */
 } xs_record_field;
 typedef struct {
     int64_t bytes;
@@ -65,7 +66,6 @@ typedef struct {
     int64_t idle_ns;      /* without a datagram: the stream ends; 0: never */
     int32_t ends;         /* whether an empty datagram ends the stream */
     int32_t drop_malformed;
-    uint64_t null;        /* the bytes of a missing value: repeated */
 } xs_datagram_options;
 xs_intake *xs_datagrams_new(xs_manager *manager, const xs_record *record, xs_datagram_options options);
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from xstream.errors import InputError
 from xstream.sigseg import Timebase
 
-__all__ = ["Columns", "OutputFile", "Signals", "TableWriter", "part_path"]
+__all__ = ["Columns", "OutputFile", "Signals", "TableWriter", "missing", "part_path"]
 
 Columns = Sequence[npt.NDArray[Any]]
 
@@ -45,6 +45,11 @@ class TableWriter(Protocol):
 
     def abort(self) -> None:
         """Close the file as it is."""
+
+
+def missing(dtype: np.dtype[Any], samples: int) -> npt.NDArray[Any]:
+    """Values for missing samples: NaN, or 0 if the type has no NaN."""
+    return np.full(samples, np.nan if dtype.kind in "fc" else 0, dtype)
 
 
 def part_path(path: Path) -> Path:

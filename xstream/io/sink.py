@@ -18,7 +18,7 @@ from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import InputError, SchemaError, SegmentMemoryError
-from xstream.io.output import Columns, OutputFile, Signals, TableWriter
+from xstream.io.output import Columns, OutputFile, Signals, TableWriter, missing
 from xstream.sigseg import Timebase
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Writer(Watched):
         for gap, cut in zip(gaps[gaps != 0], (np.cumsum(widths) - widths)[gaps != 0], strict=True):
             if cut > at:
                 yield [column[at:cut] for column in columns]
-            yield [_missing(column.dtype, int(gap)) for column in columns]
+            yield [missing(column.dtype, int(gap)) for column in columns]
             at = int(cut)
         yield [column[at:] for column in columns]
 
@@ -292,8 +292,3 @@ class Writer(Watched):
             "place for indices: gap='join' writes one segment behind the other, gap='fill' fills "
             "gaps"
         )
-
-
-def _missing(dtype: np.dtype[Any], samples: int) -> npt.NDArray[Any]:
-    """The value for missing samples: NaN, or 0 if the type has no NaN."""
-    return np.full(samples, np.nan if dtype.kind in "fc" else 0, dtype)

@@ -11,7 +11,7 @@ from xstream._native import ffi, lib
 from xstream.engine.schema import MAX_FIELDS
 from xstream.errors import DtypeError, GraphError, SchemaError
 from xstream.io.contents import LAYOUTS, Contents
-from xstream.io.output import Signals
+from xstream.io.output import Signals, missing
 from xstream.sigseg import Timebase
 from xstream.sigseg._interop import holdable_dtype
 
@@ -57,6 +57,9 @@ class Wire:
             dtype, offset = self._column(name)
             native.offset, native.bytes = offset, dtype.itemsize
             native.kind = _kind(self.layout, dtype)
+            slot = np.dtype("f8") if dtype.kind == "f" else np.dtype("i8")
+            column = slot if self.layout == "rows" else holdable_dtype(dtype)
+            ffi.memmove(native.null, missing(column, 1).tobytes(), column.itemsize)
             if not dtype.isnative and dtype.itemsize > 1:
                 native.swap = dtype.itemsize // (2 if dtype.kind == "c" else 1)
         record = ffi.new("xs_record *", (self.dtype.itemsize, len(self.names), 1, fields))
