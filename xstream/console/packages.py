@@ -18,9 +18,11 @@ class OptionalPackage(NamedTuple):
 
 
 OPTIONAL_PACKAGES = {
+    "duckdb": OptionalPackage("yabench", "YABench's oracle of records"),
     "hypothesis": OptionalPackage("testing", "the strategies of xstream.testing"),
     "pandas": OptionalPackage("linearroad", "Linear Road's validator"),
     "plotly": OptionalPackage("report", "HTML pages"),
+    "pyoxigraph": OptionalPackage("yabench", "YABench's oracle of RDF streams"),
     "pyspark": OptionalPackage("linearroad", "Linear Road's generator and validator"),
     "sigmf": OptionalPackage("sigmf", "SigMF recordings"),
     "soundfile": OptionalPackage("audio", "sound files"),

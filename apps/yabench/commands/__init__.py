@@ -1,0 +1,1 @@
+"""The commands of `xstream yabench`, one per file."""

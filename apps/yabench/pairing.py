@@ -1,0 +1,132 @@
+"""Which window each result of an engine belongs to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from yabench.answers import Answer
+from yabench.bindings import Bag, matched
+from yabench.windows import Window, Windowing
+
+__all__ = ["Pairs", "paired"]
+
+
+class Pairs:
+    """The results of each window by its index, and those that belong to none."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, list[Answer]] = defaultdict(list)
+        self.stray: list[Answer] = []
+
+    def bindings(self, window: Window) -> Bag:
+        """Return the bindings of all results of a window."""
+        found: Bag = Bag()
+        for answer in self.of.get(window.number, ()):
+            found.update(answer.bindings)
+        return found
+
+    def arrival_ms(self, window: Window) -> float | None:
+        """Return when the last result of a window arrived."""
+        times = [answer.time_ms for answer in self.of.get(window.number, ())]
+        known = [time for time in times if time is not None]
+        return max(known) if known else None
+
+
+def paired(
+    answers: Sequence[Answer],
+    windows: Sequence[Window],
+    windowing: Windowing,
+    expected: Callable[[Window], Bag],
+) -> Pairs:
+    """Pair results with windows: by the end that they name, else by order of arrival.
+
+    `expected` is called only with content-change.
+    """
+    if windowing.policy == "content-change":
+        return _pair_changes(answers, windows, windowing, expected)
+    pairs, by_end = Pairs(), {window.end: window for window in windows}
+    unnamed = []
+    for answer in answers:
+        window = by_end.get(answer.named_ms) if answer.named_ms is not None else None
+        if window is not None:
+            pairs.of[window.number].append(answer)
+        else:
+            unnamed.append(answer)
+    _pair_by_arrival(unnamed, windows, windowing.slide_ms, pairs)
+    return pairs
+
+
+def _pair_by_arrival(
+    answers: Sequence[Answer], windows: Sequence[Window], slide_ms: int, pairs: Pairs
+) -> None:
+    """Give each result the first window without one that it may belong to.
+
+    A result may belong to a window if it arrived within the window's span plus one slide. If all
+    such windows have a result, it is added to the last of them. A result whose arrival is not known
+    belongs to the next window.
+    """
+    first = 0
+    for answer in answers:
+        time = answer.time_ms
+        while time is not None and first < len(windows) and windows[first].end + slide_ms <= time:
+            first += 1
+        last = None
+        for window in windows[first:]:
+            if time is not None and window.scope.start > time:
+                break
+            last = window
+            if window.number not in pairs.of:
+                break
+        if last is None:
+            pairs.stray.append(answer)
+        else:
+            pairs.of[last.number].append(answer)
+
+
+def _pair_changes(
+    answers: Sequence[Answer],
+    windows: Sequence[Window],
+    windowing: Windowing,
+    expected: Callable[[Window], Bag],
+) -> Pairs:
+    """Pair the reports of an engine that reports when the content changes.
+
+    A report belongs to the window that was active when it arrived; to the one before it if that
+    one still lacks these bindings, because a report may be late by up to one slide.
+    """
+    pairs = Pairs()
+    lacking: dict[int, Bag] = {}
+    position = 0
+    for answer in answers:
+        time = answer.named_ms if answer.named_ms is not None else answer.time_ms
+        if time is not None:
+            position = int(time // windowing.slide_ms)
+        active = [windows[i] for i in (position - 1, position) if 0 <= i < len(windows)]
+        if time is None:
+            active = list(windows[max(0, position - 1) :])
+        home = next((w for w in active if _lacks(w, answer, lacking, expected)), None)
+        if home is None and time is not None and active and active[-1].number == position + 1:
+            home = active[-1]
+        if home is None:
+            pairs.stray.append(answer)
+            continue
+        if time is None:
+            position = home.number - 1
+        pairs.of[home.number].append(answer)
+        lacking.setdefault(home.number, Bag(expected(home))).subtract(answer.bindings)
+        lacking[home.number] = +lacking[home.number]
+    return pairs
+
+
+def _lacks(
+    window: Window,
+    answer: Answer,
+    lacking: dict[int, Bag],
+    expected: Callable[[Window], Bag],
+) -> bool:
+    """Return whether a window still expects all bindings of a report."""
+    if window.number not in lacking:
+        lacking[window.number] = Bag(expected(window))
+    wanted = answer.bindings.total()
+    return wanted > 0 and matched(lacking[window.number], answer.bindings) == wanted
