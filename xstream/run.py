@@ -24,7 +24,7 @@ from xstream.ops.basic import Collect, Count
 from xstream.ops.relation import Relation
 from xstream.recovery.checkpoints import Checkpoints, CheckpointStats
 from xstream.sched import Scheduler
-from xstream.sched.threads import MEASURE_NS, PartThreads
+from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, PartThreads
 from xstream.sigseg import MemoryManager, MemoryStats
 from xstream.statistics import Counted, Delays, OperatorCost, OperatorStats
 
@@ -222,15 +222,20 @@ class Run:
         """Let the core run on this thread; measured, until it can be divided."""
         if not measuring:
             return int(lib.xs_plan_run(self._plan.handle, self.look_up_ns))
-        if self._measured_ns >= self.measure_ns:
-            if not self._measured_ns:  # nothing has begun
-                return int(lib.XS_SETTLED)
-            lib.xs_plan_settle(self._plan.handle)
+        if not self.measure_ns:
+            return int(lib.XS_SETTLED)  # nothing has begun
+        if self._is_measured():
+            lib.xs_plan_settle_early(self._plan.handle)
         begin = time.perf_counter_ns()
         budget_ns = min(self.look_up_ns, max(self.measure_ns - self._measured_ns, 0))
         status = int(lib.xs_plan_run(self._plan.handle, budget_ns or self.look_up_ns))
         self._measured_ns += time.perf_counter_ns() - begin
         return status
+
+    def _is_measured(self) -> bool:
+        """Whether the busy times so far are representative, or it has taken long enough."""
+        enough = self._measured_ns >= self.measure_ns and lib.xs_plan_is_measured(self._plan.handle)
+        return bool(enough) or self._measured_ns >= MEASURE_MOST_NS
 
     def _divide(self) -> PartThreads | None:
         """Cut the plan by the busy times so far; None if it must run on one thread."""

@@ -42,6 +42,7 @@ typedef struct xs_queue {
 } xs_queue;
 
 typedef struct xs_ring xs_ring;
+typedef struct xs_fan xs_fan;
 typedef struct xs_under_way xs_under_way;
 
 typedef struct {
@@ -49,8 +50,18 @@ typedef struct {
     xs_queue *queue;
     int32_t port;
     bool direct;   /* called by reference; else queued */
+    bool carried;  /* by the fan of an edge before it */
     xs_ring *ring; /* if another thread runs `to`: the ring that leads there */
+    xs_fan *fan;   /* tuples pass through the ring once for this edge and those behind it */
 } xs_edge;
+
+/* Edges from one port to operators of one later part: the tuple is passed over them there. */
+struct xs_fan {
+    xs_plan *part;
+    xs_shape shape;
+    int32_t edges;
+    xs_edge edge[]; /* direct */
+};
 
 typedef struct {
     xs_shape shape;
@@ -83,6 +94,7 @@ struct xs_op {
     int64_t busy_ns;   /* of the timed tuples, weighted by the number each stands for */
 
     int64_t timed_tuples; /* weighted as well */
+    int64_t first_ns;     /* of the first tuple, which may load or compile something */
     int64_t dropped;      /* tuples or rows that it dropped: too late, or too many */
     const xs_op_table *table;
     int32_t id, ins, outs;
@@ -143,6 +155,7 @@ struct xs_plan {
     xs_ring *ring_in, *ring_out;
     xs_under_way *arrived; /* with the burst that is being taken */
     bool cut_off;     /* an earlier part has failed: operators are not finished */
+    int32_t finish_below, finish_told; /* places: an earlier part is about to finish this one */
     bool patient;     /* sources wait for other threads: sleeps may become longer */
     int64_t nap_ns;
     bool cut_short;         /* the current burst: its source, tuples so far, status of the others */
@@ -198,6 +211,7 @@ int32_t op_out_of_memory(xs_op *op);
 void plan_out_of_memory(xs_plan *plan);
 int32_t op_outside(xs_op *op, int64_t start, int64_t width); /* of the indices of a signal */
 int64_t op_busy_ns(const xs_op *op);
+int64_t op_steady_ns(const xs_op *op); /* the same, as if the first tuple had taken no longer */
 void *op_copy(xs_op *op, xs_plan *plan, size_t size); /* the whole struct, for clone */
 int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple);
 /* In a part that is not the operator's own: the first failure of `plan`. */
@@ -259,7 +273,9 @@ int32_t op_run_waiting(xs_op *op); /* tuples that wait now, not those that are q
 /* ring.c: from a part of a plan to the next. One producer thread, one consumer thread. */
 typedef enum {
     RING_TUPLE,
+    RING_FAN,    /* a tuple for several operators */
     RING_BURST,  /* the burst of tuples is complete */
+    RING_FINISH, /* one thread would now finish all operators before a place */
     RING_END,    /* no more tuples follow */
     RING_FAILED, /* the same, because an operator has failed */
     RING_SETTLE, /* the producer has settled, and the consumer is to */
@@ -271,14 +287,23 @@ void ring_free(xs_ring *ring); /* with what is in it */
 /* The clone that runs here in place of edge->to while the thread there has enough to do; or NULL. */
 xs_op *ring_stand_in(const xs_edge *edge);
 int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape);
-void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple); /* takes over the counts */
+int32_t ring_pass_fan(xs_ring *ring, xs_fan *fan, const xs_slot *tuple);
+/* The same, taking over the counts. */
+void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple);
+void ring_pass_fan_owned(xs_ring *ring, xs_fan *fan, const xs_slot *tuple);
 /* Puts a mark between the tuples; the end of a burst without tuples or arrivals is left out. */
 void ring_mark(xs_ring *ring, xs_ring_kind kind);
 void ring_mark_burst(xs_ring *ring, xs_under_way *arrivals);
+void ring_mark_finish(xs_ring *ring, int32_t place);
 void ring_wake(xs_ring *ring); /* the producer pauses */
-/* The next tuple, whose counts go to the caller, or mark; with a burst comes what ring_mark_burst was
- * given, in tuple[0].i. Waits at most until the deadline. */
-xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t deadline_ns);
+/* What a tuple is for. */
+typedef union {
+    xs_queue *queue;
+    xs_fan *fan;
+} xs_ring_to;
+/* The next tuple, whose counts go to the caller, or mark; with a mark comes what it was given, in
+ * tuple[0].i. Waits at most until the deadline. */
+xs_ring_kind ring_take(xs_ring *ring, xs_ring_to *to, xs_slot *tuple, int64_t deadline_ns);
 /* Closes the ring for both sides: its tuples, and those put into it later, are dropped. */
 void ring_abandon(xs_ring *ring);
 

@@ -116,6 +116,7 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     plan->child_ns = 0;
     int32_t status = op->table->process(op, port, tuple);
     int64_t spent = engine_now_ns() - begin;
+    if (unlikely(!op->timed_tuples) && plan->weight == 1) op->first_ns = spent - plan->child_ns;
     op->busy_ns += plan->weight * (spent - plan->child_ns);
     op->timed_tuples += plan->weight;
     plan->child_ns = outer_child_ns + spent;
@@ -154,6 +155,14 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
     xs_plan *given_by = NULL;
     int32_t status;
     for (;;) {
+        if (edge->carried) {
+            status = XS_OK;
+            break;
+        }
+        if (edge->fan) {
+            status = ring_pass_fan(edge->ring, edge->fan, tuple);
+            break;
+        }
         xs_op *to = edge->ring ? ring_stand_in(edge) : edge->to;
         if (!to) {
             status = ring_pass(edge->ring, edge->queue, tuple, shape);
@@ -230,6 +239,13 @@ int64_t op_busy_ns(const xs_op *op)
 {
     if (!op->timed_tuples) return 0;
     return (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
+}
+
+int64_t op_steady_ns(const xs_op *op)
+{
+    int64_t later = op->timed_tuples - 1;
+    if (!op->first_ns || later <= 0) return op_busy_ns(op);
+    return (int64_t)((double)(op->busy_ns - op->first_ns) * (double)op->tuples / (double)later);
 }
 
 /* Rows without segments, to an operator that takes several at once; its first ones are timed one by

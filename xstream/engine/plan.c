@@ -17,7 +17,10 @@ static void op_free(xs_op *op)
 {
     for (int32_t port = 0; port < op->ins; port++) queue_clear(&op->in[port]);
     if (op->table->destroy) op->table->destroy(op);
-    for (int32_t port = 0; port < op->outs; port++) free(op->out[port].edge);
+    for (int32_t port = 0; port < op->outs; port++) {
+        for (int32_t e = 0; e < op->out[port].edges; e++) free(op->out[port].edge[e].fan);
+        free(op->out[port].edge);
+    }
     free(op->out);
     free(op->in);
     free(op->in_shape);

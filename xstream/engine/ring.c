@@ -1,7 +1,7 @@
 /* Rings: pass tuples from a part of a plan to the next, which another thread runs.
  *
- * An entry is the input port that a tuple is for and the tuple's slots, with counts on its segments;
- * or a mark. Only the producer writes `tail`, and only the consumer writes `head`, so passing a tuple
+ * An entry is the input port, or the fan of several ports, that a tuple is for and the tuple's slots,
+ * with counts on its segments; or a mark. Only the producer writes `tail`, and only the consumer writes `head`, so passing a tuple
  * takes no lock. A thread that finds the ring full or empty polls for a moment and then parks.
  *
  * A parked consumer is not woken by every tuple, because a system call costs more than many small
@@ -212,7 +212,21 @@ xs_op *ring_stand_in(const xs_edge *edge)
     return clone[ring->giver->part];
 }
 
-int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape)
+/* The first word of an entry: a port, or a fan, whose address is marked by its lowest bit. */
+enum { FAN_BIT = 1 };
+static int64_t word_of(xs_queue *to) { return (int64_t)(intptr_t)to; }
+static int64_t word_of_fan(xs_fan *fan) { return (int64_t)(intptr_t)fan | FAN_BIT; }
+
+static void put(xs_ring *ring, int64_t tail, int64_t first, const xs_slot *tuple, const xs_shape *shape)
+{
+    word_at(ring, tail)->i = first;
+    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
+    publish(ring, tail + 1 + shape->fields);
+}
+
+/* Gives counts on the tuple's segments to the ring; `to` is charged, and named if memory runs out. */
+static int32_t pass_shared(xs_ring *ring, int64_t first, const xs_queue *to, const xs_slot *tuple,
+                           const xs_shape *shape)
 {
     int64_t tail = room_for(ring, 1 + shape->fields);
     if (tail < 0) return XS_OK;
@@ -234,24 +248,39 @@ int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_sh
         plan_out_of_memory(ring->giver);
         return plan_failed_at(ring->giver, to->op, to->port, tuple);
     }
-    word_at(ring, tail)->i = (int64_t)(intptr_t)to;
-    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
-    publish(ring, tail + 1 + shape->fields);
+    put(ring, tail, first, tuple, shape);
     return XS_OK;
 }
 
-void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple)
+static void pass_owned(xs_ring *ring, int64_t first, const xs_slot *tuple, const xs_shape *shape)
 {
-    const xs_shape *shape = &to->op->in_shape[to->port];
     int64_t tail = room_for(ring, 1 + shape->fields);
     if (tail < 0) {
         tuple_drop(tuple, shape->segments);
         return;
     }
-    word_at(ring, tail)->i = (int64_t)(intptr_t)to;
     for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
-    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
-    publish(ring, tail + 1 + shape->fields);
+    put(ring, tail, first, tuple, shape);
+}
+
+int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape)
+{
+    return pass_shared(ring, word_of(to), to, tuple, shape);
+}
+
+int32_t ring_pass_fan(xs_ring *ring, xs_fan *fan, const xs_slot *tuple)
+{
+    return pass_shared(ring, word_of_fan(fan), fan->edge->queue, tuple, &fan->shape);
+}
+
+void ring_pass_owned(xs_ring *ring, xs_queue *to, const xs_slot *tuple)
+{
+    pass_owned(ring, word_of(to), tuple, &to->op->in_shape[to->port]);
+}
+
+void ring_pass_fan_owned(xs_ring *ring, xs_fan *fan, const xs_slot *tuple)
+{
+    pass_owned(ring, word_of_fan(fan), tuple, &fan->shape);
 }
 
 void ring_mark(xs_ring *ring, xs_ring_kind kind)
@@ -263,20 +292,26 @@ void ring_mark(xs_ring *ring, xs_ring_kind kind)
     ring_wake(ring);
 }
 
+/* False: abandoned. */
+static bool mark_with(xs_ring *ring, xs_ring_kind kind, int64_t value)
+{
+    int64_t tail = room_for(ring, 2);
+    if (tail < 0) return false;
+    word_at(ring, tail)->i = kind;
+    word_at(ring, tail + 1)->i = value;
+    ring->marked = tail + 2;
+    publish(ring, tail + 2);
+    return true;
+}
+
 void ring_mark_burst(xs_ring *ring, xs_under_way *arrivals)
 {
     int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     if (tail == ring->marked && !arrivals) return;
-    tail = room_for(ring, 2);
-    if (tail < 0) {
-        free(arrivals);
-        return;
-    }
-    word_at(ring, tail)->i = RING_BURST;
-    word_at(ring, tail + 1)->i = (int64_t)(intptr_t)arrivals;
-    ring->marked = tail + 2;
-    publish(ring, tail + 2);
+    if (!mark_with(ring, RING_BURST, (int64_t)(intptr_t)arrivals)) free(arrivals);
 }
+
+void ring_mark_finish(xs_ring *ring, int32_t place) { mark_with(ring, RING_FINISH, place); }
 
 /* -- taking -------------------------------------------------------------------------------- */
 
@@ -308,7 +343,12 @@ static bool wait_for_entry(xs_ring *ring, int64_t head, int64_t deadline_ns)
     return something_came(ring, head);
 }
 
-xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t deadline_ns)
+static const xs_shape *taken_shape(xs_ring_kind kind, const xs_ring_to *to)
+{
+    return kind == RING_FAN ? &to->fan->shape : &to->queue->op->in_shape[to->queue->port];
+}
+
+xs_ring_kind ring_take(xs_ring *ring, xs_ring_to *to, xs_slot *tuple, int64_t deadline_ns)
 {
     int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     if (unlikely(is_abandoned(ring))) return RING_FAILED;
@@ -318,13 +358,15 @@ xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t dea
         ring->park_ns = PARK_MIN_NS;
     }
     int64_t first = word_at(ring, head)->i, next = head + 1;
-    xs_ring_kind kind = RING_TUPLE;
+    xs_ring_kind kind;
     if (first < MARKS) {
         kind = (xs_ring_kind)first;
-        if (kind == RING_BURST) tuple[0] = *word_at(ring, next++);
+        if (kind == RING_BURST || kind == RING_FINISH) tuple[0] = *word_at(ring, next++);
     } else {
-        *to = (xs_queue *)(intptr_t)first;
-        const xs_shape *shape = &(*to)->op->in_shape[(*to)->port];
+        kind = first & FAN_BIT ? RING_FAN : RING_TUPLE;
+        if (kind == RING_FAN) to->fan = (xs_fan *)(intptr_t)(first & ~(int64_t)FAN_BIT);
+        else to->queue = (xs_queue *)(intptr_t)first;
+        const xs_shape *shape = taken_shape(kind, to);
         for (int32_t i = 0; i < shape->fields; i++) tuple[i] = *word_at(ring, next++);
         count_bytes(&ring->taken_bytes, tuple_bytes(tuple, shape->segments));
     }
@@ -338,13 +380,14 @@ xs_ring_kind ring_take(xs_ring *ring, xs_queue **to, xs_slot *tuple, int64_t dea
 void ring_free(xs_ring *ring)
 {
     xs_slot tuple[MAX_FIELDS];
-    xs_queue *to;
+    xs_ring_to to;
     atomic_store_explicit(&ring->abandoned, 0, memory_order_relaxed);
     for (;;) {
         xs_ring_kind kind = ring_take(ring, &to, tuple, 0);
         if (kind == RING_EMPTY) break;
         if (kind == RING_BURST) free((void *)(intptr_t)tuple[0].i);
-        if (kind == RING_TUPLE) tuple_drop(tuple, to->op->in_shape[to->port].segments);
+        if (kind == RING_TUPLE || kind == RING_FAN)
+            tuple_drop(tuple, taken_shape(kind, &to)->segments);
     }
     pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->lock);

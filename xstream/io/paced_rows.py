@@ -13,6 +13,8 @@ from xstream.io.schedule import Schedule
 
 __all__ = ["UNKNOWN", "PacedRows", "TimedRows"]
 
+#: The rows of the first chunk; the next ones grow. Operators are soon measured for several threads.
+FIRST_ROWS = 1024
 UNKNOWN = -1  # it is not known up to which second all rows have been given
 
 
@@ -130,7 +132,18 @@ def _primed(chunks: Iterator[_Timed[Rows]]) -> Iterator[_Timed[Rows]]:
 
 def _by_chunk(chunks: Iterator[Rows]) -> Iterator[_Timed[Rows]]:
     """Rows as they come, and the second that each chunk begins in."""
-    return ((int(rows.times[0]), rows, False) for rows in chunks)
+    return ((int(rows.times[0]), rows, False) for rows in _growing(chunks))
+
+
+def _growing(chunks: Iterator[Rows]) -> Iterator[Rows]:
+    """The same rows in chunks that begin small and double until they are as large as given."""
+    most = FIRST_ROWS
+    for rows in chunks:
+        begin = 0
+        while begin < len(rows):
+            end = min(begin + most, len(rows))
+            yield rows if end - begin == len(rows) else rows.part(begin, end)
+            begin, most = end, 2 * most
 
 
 def _before(rows: Rows, limit_s: int) -> Rows:

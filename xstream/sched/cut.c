@@ -1,9 +1,13 @@
 /* Cutting a plan into parts that several threads run.
  *
- * The parts are consecutive stretches of the plan's topological order, with one ring from each to the
- * next. A part passes tuples on in the order in which one thread would process them, depth first, and the
- * next part takes them in that order; tuples for later parts are relayed. Every operator therefore
- * sees its tuples in the order of one thread, also where streams are merged.
+ * A part and all parts before it contain, with each operator, those that feed it; a ring leads from
+ * each part to the next. A part passes tuples on in the order in which one thread would process them,
+ * depth first, and the next part takes them in that order; tuples for later parts are relayed. Every
+ * operator therefore sees its tuples in the order of one thread, also where streams are merged.
+ *
+ * Each source's operators are cut at the same share of their work, so that every tuple admitted gives
+ * all threads something to do. If a source feeds equal branches, such as the copies of Linear Road or
+ * the replicas of a partition, each part gets some of the branches.
  *
  * Operators without state after a cut are cloned before it: while the next part has enough to do, the
  * clones process tuples before they are passed on. This balances loads that a cut between operators
@@ -36,13 +40,6 @@ static xs_range queued_range(const xs_plan *plan)
     return range;
 }
 
-static bool inside(xs_range range, int32_t place) { return range.low < place && place <= range.high; }
-
-static bool may_begin(const xs_plan *plan, xs_range queued, int32_t place)
-{
-    return place >= plan->entries && place < plan->ops && !inside(queued, place);
-}
-
 static bool may_clone(const xs_plan *plan, xs_range queued, const xs_op *op)
 {
     const xs_op_table *table = op->table;
@@ -54,42 +51,164 @@ static bool may_clone(const xs_plan *plan, xs_range queued, const xs_op *op)
 static double work(const xs_op *op)
 {
     enum { PASS_NS = 5 };
-    return 1.0 + (double)(op_busy_ns(op) + PASS_NS * op->tuples);
+    return 1.0 + (double)(op_steady_ns(op) + PASS_NS * op->tuples);
 }
 
-/* The first place of a part that should begin after `before` of the work. If the operator there can
- * be cloned, the part begins before it and before all clonable operators that precede it: the more
- * work both sides can do, the less a wrong estimate matters. Otherwise the better side of it. */
-static int32_t beginning(const xs_plan *plan, xs_range queued, double before, int32_t least)
+/* -- choosing the parts -------------------------------------------------------------------- */
+
+/* The operators whose tuples all come from one source, or those with tuples of several. */
+typedef struct {
+    double total, done;
+    int32_t last;  /* place of the last operator that an earlier part gets */
+    int32_t least; /* at least this one, because another cut was just before it */
+    bool full;
+} xs_group;
+
+typedef struct {
+    const xs_plan *plan;
+    xs_range queued;
+    int32_t *group_of; /* by place */
+    xs_group *group;   /* by the place of the source; behind them, that of several sources */
+    bool *early;       /* by place: before the cut that is being tried */
+    int32_t count;     /* of those */
+    int32_t *part;     /* by place */
+    double total;
+} xs_cutting;
+
+enum { UNKNOWN = -1 };
+
+/* Every edge that a tuple may take without being queued leads to a later place. */
+static void find_groups(xs_cutting *cut)
 {
-    double done = 0;
-    int32_t place = 0;
-    while (place < plan->ops - 1 && done + work(plan->order[place]) <= before)
-        done += work(plan->order[place++]);
-    if (!may_clone(plan, queued, plan->order[place]) &&
-        before - done > done + work(plan->order[place]) - before)
-        place++;
-    while (place > least && may_clone(plan, queued, plan->order[place - 1])) place--;
-    for (int32_t away = 0; away < plan->ops; away++) { /* the nearest allowed place */
-        if (place - away >= least && may_begin(plan, queued, place - away)) return place - away;
-        if (place + away >= least && may_begin(plan, queued, place + away)) return place + away;
+    const xs_plan *plan = cut->plan;
+    int32_t several = plan->ops, *of = cut->group_of;
+    bool together = cut->queued.high >= 0; /* one stretch of the order, around what is queued */
+    for (int32_t i = 0; i < plan->ops; i++) of[i] = together ? 0 : UNKNOWN;
+    for (int32_t g = 0; g <= plan->ops; g++) cut->group[g].least = UNKNOWN;
+    for (int32_t i = 0; i < plan->ops; i++) {
+        const xs_op *op = plan->order[i];
+        if (of[i] == UNKNOWN) of[i] = i;
+        for (int32_t port = 0; port < op->outs && !together; port++)
+            for (int32_t e = 0; e < op->out[port].edges; e++) {
+                int32_t to = op->out[port].edge[e].to->place;
+                of[to] = of[to] == UNKNOWN || of[to] == of[i] ? of[i] : several;
+            }
+        cut->group[of[i]].total += work(op);
+        cut->total += work(op);
     }
-    return -1;
 }
 
-/* Fills `begin`; returns the number of parts. */
-static int32_t divide(const xs_plan *plan, xs_range queued, int32_t parts, int32_t *begin)
+/* No part may begin among what is queued. */
+static int32_t outside_queued(const xs_cutting *cut, int32_t last)
 {
-    double total = 0;
-    for (int32_t i = 0; i < plan->ops; i++) total += work(plan->order[i]);
-    int32_t found = 1;
-    begin[0] = 0;
-    for (int32_t part = 1; part < parts; part++) {
-        int32_t place = beginning(plan, queued, total * part / parts, begin[found - 1] + 1);
-        if (place > begin[found - 1]) begin[found++] = place;
+    xs_range queued = cut->queued;
+    int32_t entries = cut->plan->entries;
+    if (last < entries - 1) last = entries - 1;
+    if (last < queued.low || last >= queued.high) return last;
+    bool before = queued.low >= entries && last - queued.low < queued.high - last;
+    return before ? queued.low - 1 : queued.high;
+}
+
+/* The last place of each group that belongs before a cut at a share of its work. The operator there
+ * is on its better side. Operators at the end that can be cloned are left behind the cut: the more
+ * work both sides can do, the less a wrong estimate matters. */
+static void fill_groups(xs_cutting *cut, double share)
+{
+    const xs_plan *plan = cut->plan;
+    for (int32_t g = 0; g <= plan->ops; g++) {
+        cut->group[g].done = 0;
+        cut->group[g].last = cut->group[g].least;
+        cut->group[g].full = false;
     }
-    begin[found] = plan->ops;
+    for (int32_t i = 0; i < plan->ops; i++) {
+        xs_group *group = &cut->group[cut->group_of[i]];
+        if (group->full) continue;
+        const xs_op *op = plan->order[i];
+        double aim = share * group->total, after = group->done + work(op);
+        bool clonable = may_clone(plan, cut->queued, op);
+        group->full = after > aim;
+        if (group->full && (clonable || after - aim > aim - group->done)) continue;
+        group->done = after;
+        if (!clonable && group->last < i) group->last = i;
+    }
+    cut->group[0].last = outside_queued(cut, cut->group[0].last);
+}
+
+/* Marks what lies before a cut at a share of the work of each group, and returns the work of that. */
+static double try_share(xs_cutting *cut, double share)
+{
+    const xs_plan *plan = cut->plan;
+    double before = 0;
+    fill_groups(cut, share);
+    cut->count = 0;
+    for (int32_t i = 0; i < plan->ops; i++) cut->early[i] = true;
+    for (int32_t i = 0; i < plan->ops; i++) {
+        const xs_op *op = plan->order[i];
+        cut->early[i] = i < plan->entries ||
+                        (cut->early[i] && i <= cut->group[cut->group_of[i]].last);
+        if (cut->early[i]) before += work(op), cut->count++;
+        for (int32_t port = 0; port < op->outs && !cut->early[i]; port++)
+            for (int32_t e = 0; e < op->out[port].edges; e++) {
+                int32_t to = op->out[port].edge[e].to->place;
+                if (to > i) cut->early[to] = false;
+            }
+    }
+    return before;
+}
+
+/* The share of each group's work that is nearest to a given amount of work, without all of it. */
+static double share_for(xs_cutting *cut, double aim)
+{
+    enum { STEPS = 24 };
+    double low = 0, high = 1, best = 0, nearest = cut->total;
+    for (int step = 0; step < STEPS; step++) {
+        double share = (low + high) / 2, found = try_share(cut, share);
+        double off = found < aim ? aim - found : found - aim;
+        if (off < nearest && cut->count < cut->plan->ops) nearest = off, best = share;
+        if (found < aim) low = share;
+        else high = share;
+    }
+    return best;
+}
+
+/* Fills `part`; returns the number of parts, none of which is empty. */
+static int32_t divide(xs_cutting *cut, int32_t parts)
+{
+    int32_t ops = cut->plan->ops, found = 1, before = 0;
+    for (int32_t wanted = 1; wanted < parts; wanted++) {
+        try_share(cut, share_for(cut, cut->total * wanted / parts));
+        if (cut->count == ops || (found > 1 && cut->count == before)) continue;
+        before = cut->count;
+        for (int32_t i = ops - 1; i >= 0; i--) {
+            if (cut->early[i]) continue;
+            cut->part[i] = found;
+            cut->group[cut->group_of[i]].least = i;
+        }
+        found++;
+    }
     return found;
+}
+
+/* Returns the part of each operator by place, and their number in `found`; NULL without memory. */
+static int32_t *choose_parts(const xs_plan *plan, xs_range queued, int32_t parts, int32_t *found)
+{
+    size_t ops = (size_t)plan->ops + 1;
+    xs_cutting cut = {.plan = plan, .queued = queued,
+                      .group_of = malloc(ops * sizeof *cut.group_of),
+                      .group = calloc(ops, sizeof *cut.group),
+                      .early = malloc(ops * sizeof *cut.early),
+                      .part = calloc(ops, sizeof *cut.part)};
+    bool enough = cut.group_of && cut.group && cut.early && cut.part;
+    if (enough) {
+        find_groups(&cut);
+        *found = divide(&cut, parts);
+    }
+    free(cut.group_of);
+    free(cut.group);
+    free(cut.early);
+    if (enough) return cut.part;
+    free(cut.part);
+    return NULL;
 }
 
 /* -- making the parts ---------------------------------------------------------------------- */
@@ -143,14 +262,15 @@ static void mark_fed(const xs_op *op, bool *fed)
         for (int32_t e = 0; e < op->out[port].edges; e++) fed[op->out[port].edge[e].to->place] = true;
 }
 
-/* Clones the operators that can be reached from this and earlier parts through clones alone. */
+/* Clones the operators that can be reached from this and earlier parts through clones alone. In the
+ * order of a plan that was cut, every operator still stands after those that feed it. */
 static bool clone_behind(xs_plan *plan, xs_plan *part, xs_range queued, int32_t ops)
 {
     bool *fed = calloc((size_t)ops, sizeof *fed), cloned = fed != NULL;
     for (int32_t i = 0; cloned && i < ops; i++) {
         xs_op *op = plan->order[i];
         bool behind = op->plan->part > part->part;
-        if (behind && !(fed[i] && may_clone(plan, queued, op))) continue;
+        if (behind && !(fed[op->place] && may_clone(plan, queued, op))) continue;
         if (behind) cloned = clone_into(part, op);
         mark_fed(op, fed);
     }
@@ -175,7 +295,40 @@ static void wire(xs_op *op, xs_plan *part)
     op_find_only(op);
 }
 
-static bool make_parts(xs_plan *plan, int32_t parts, const int32_t *begin)
+/* Edges of one port to the same part, `count` of them in a row, become a fan. */
+static bool make_fan(xs_out *out, int32_t first, int32_t count)
+{
+    xs_edge *edge = &out->edge[first];
+    xs_fan *fan = malloc(sizeof *fan + (size_t)count * sizeof *fan->edge);
+    if (!fan) return false;
+    *fan = (xs_fan){.part = edge->to->plan, .shape = out->shape, .edges = count};
+    for (int32_t i = 0; i < count; i++) {
+        fan->edge[i] = (xs_edge){.to = edge[i].to, .queue = edge[i].queue, .port = edge[i].port,
+                                 .direct = true};
+        edge[i].carried = i > 0;
+    }
+    edge->fan = fan;
+    return true;
+}
+
+/* Passing a tuple once costs less than passing it to each of several operators. With few of them,
+ * their stand-ins are worth more. Under copy-always, passing is what copies. */
+static bool make_fans(xs_op *op)
+{
+    enum { LEAST = 4 };
+    for (int32_t port = 0; port < op->outs && !op->plan->copies; port++) {
+        xs_out *out = &op->out[port];
+        for (int32_t first = 0, end; first < out->edges; first = end) {
+            const xs_edge *edge = &out->edge[first];
+            for (end = first + 1; end < out->edges && edge->ring; end++)
+                if (!out->edge[end].ring || out->edge[end].to->plan != edge->to->plan) break;
+            if (end - first >= LEAST && !make_fan(out, first, end - first)) return false;
+        }
+    }
+    return true;
+}
+
+static bool make_parts(xs_plan *plan, int32_t parts)
 {
     plan->later = calloc((size_t)parts, sizeof *plan->later);
     if (!plan->later) return false;
@@ -184,34 +337,55 @@ static bool make_parts(xs_plan *plan, int32_t parts, const int32_t *begin)
         if (!part) return false;
         before = plan->later[plan->parts - 1] = part;
     }
-    for (int32_t p = 0; p < parts; p++) {
+    return true;
+}
+
+/* Sorts the operators by part; the order within a part, and each operator's place, remain. */
+static bool assign(xs_plan *plan, const int32_t *part_of)
+{
+    xs_op **order = malloc(((size_t)plan->ops + 1) * sizeof *order);
+    if (!order) return false;
+    for (int32_t p = 0, placed = 0; p < plan->parts; p++) {
         xs_plan *part = xs_plan_part(plan, p);
-        part->order = plan->order + begin[p];
-        part->ordered = begin[p + 1] - begin[p];
-        for (int32_t i = 0; i < part->ordered; i++) part->order[i]->plan = part;
+        int32_t begin = placed;
+        for (int32_t i = 0; i < plan->ops; i++) {
+            if (part_of[i] != p) continue;
+            order[placed++] = plan->order[i];
+            plan->order[i]->plan = part;
+        }
+        if (p) part->order = order + begin;
+        part->ordered = placed - begin;
     }
+    free(plan->order);
+    plan->order = order;
+    return true;
+}
+
+/* Clones, edges and fans. */
+static bool connect_parts(xs_plan *plan, xs_range queued, int32_t ops)
+{
+    for (int32_t p = 0; p < plan->parts - 1; p++)
+        if (!clone_behind(plan, xs_plan_part(plan, p), queued, ops)) return false;
+    for (int32_t i = 0; i < ops; i++) wire(plan->op[i], plan->op[i]->plan);
+    for (int32_t p = 0; p < plan->parts; p++) {
+        xs_plan *part = xs_plan_part(plan, p);
+        for (int32_t i = p ? 0 : ops; i < part->ops; i++) wire(part->op[i], part);
+    }
+    for (int32_t i = 0; i < ops; i++)
+        if (!make_fans(plan->op[i])) return false;
     return true;
 }
 
 int32_t xs_plan_cut(xs_plan *plan, int32_t parts)
 {
-    int32_t ops = plan->ops;
-    int32_t *begin = malloc(((size_t)parts + 1) * sizeof *begin);
-    if (!begin) return -1;
+    if (!plan->scheduler->direct || plan->parts > 1) return 1;
+    int32_t ops = plan->ops, found = 1;
     xs_range queued = queued_range(plan);
-    int32_t found = plan->scheduler->direct && plan->parts == 1 ? divide(plan, queued, parts, begin) : 1;
-    bool made = found == 1 || make_parts(plan, found, begin);
-    free(begin);
-    for (int32_t p = 0; made && p < found - 1; p++)
-        made = clone_behind(plan, xs_plan_part(plan, p), queued, ops);
-    if (!made) return -1;
-    if (found == 1) return 1;
-    for (int32_t i = 0; i < ops; i++) wire(plan->op[i], plan->op[i]->plan);
-    for (int32_t p = 0; p < found; p++) {
-        xs_plan *part = xs_plan_part(plan, p);
-        for (int32_t i = p ? 0 : ops; i < part->ops; i++) wire(part->op[i], part);
-    }
-    return found;
+    int32_t *part_of = choose_parts(plan, queued, parts, &found);
+    bool made = part_of && (found == 1 || (make_parts(plan, found) && assign(plan, part_of) &&
+                                           connect_parts(plan, queued, ops)));
+    free(part_of);
+    return made ? found : -1;
 }
 
 xs_plan *xs_plan_part(xs_plan *plan, int32_t part) { return part ? plan->later[part - 1] : plan; }

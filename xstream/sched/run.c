@@ -66,7 +66,9 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         plan->child_ns = 0;
         int32_t status = source->table->produce(source);
         if (plan->timed) {
-            source->busy_ns += plan->weight * (engine_now_ns() - begin - plan->child_ns);
+            int64_t own_ns = engine_now_ns() - begin - plan->child_ns;
+            if (unlikely(!source->timed_tuples) && plan->weight == 1) source->first_ns = own_ns;
+            source->busy_ns += plan->weight * own_ns;
             source->timed_tuples += plan->weight;
         }
         if (plan->profiled) cost_leave(source, &mark);
@@ -98,8 +100,33 @@ static int32_t admit(xs_plan *plan)
         }
         if (status == XS_END) op->ended = true;
         else if (status == XS_OK || overall == XS_END) overall = status;
+        if (plan->tuple_burst && i + 1 < plan->sources && plan_overdue(plan)) {
+            plan->cut_short = true; /* the other sources are next */
+            plan->admit_source = i + 1;
+            plan->admit_overall = overall;
+            plan->admitted = 0;
+            return XS_OK;
+        }
     }
     return overall;
+}
+
+/* A tuple from the previous part that is for several operators, all of this part or of a later one. */
+static int32_t take_fan(xs_plan *plan, xs_fan *fan, xs_slot *tuple)
+{
+    if (fan->part != plan) {
+        ring_pass_fan_owned(plan->ring_out, fan, tuple);
+        return XS_OK;
+    }
+    int32_t status = XS_OK;
+    plan_sample_timing(plan);
+    for (int32_t i = 0; i < fan->edges && likely(!status); i++) {
+        plan->given = i + 1 == fan->edges ? tuple : NULL;
+        status = pass(&fan->edge[i], tuple, &fan->shape);
+    }
+    plan->given = NULL;
+    tuple_drop(tuple, fan->shape.segments);
+    return status;
 }
 
 /* A tuple from the previous part: for an operator of this part, or of a later one. */
@@ -121,21 +148,20 @@ static int32_t take_tuple(xs_plan *plan, xs_queue *to, xs_slot *tuple)
 static int32_t take_burst(xs_plan *plan)
 {
     xs_slot tuple[MAX_FIELDS];
-    xs_queue *to = NULL;
+    xs_ring_to to;
     plan->cut_short = false;
-    for (;;) {
+    for (int32_t status = XS_OK;;) {
         switch (ring_take(plan->ring_in, &to, tuple, plan->deadline_ns)) {
-        case RING_TUPLE: {
-            int32_t status = take_tuple(plan, to, tuple);
-            if (status) return status;
-            break;
-        }
+        case RING_TUPLE: status = take_tuple(plan, to.queue, tuple); break;
+        case RING_FAN: status = take_fan(plan, to.fan, tuple); break;
+        case RING_FINISH: plan->finish_below = (int32_t)tuple[0].i; return XS_OK;
         case RING_BURST: plan->arrived = (xs_under_way *)(intptr_t)tuple[0].i; return XS_OK;
         case RING_END: return XS_END;
         case RING_FAILED: plan->cut_off = true; return XS_END;
         case RING_SETTLE: plan->settle = true; return XS_OK;
         case RING_EMPTY: plan->cut_short = true; return XS_OK;
         }
+        if (status) return status;
         if (plan_overdue(plan)) {
             plan->cut_short = true;
             return XS_OK;
@@ -143,11 +169,26 @@ static int32_t take_burst(xs_plan *plan)
     }
 }
 
+/* Whether one thread would now finish operators of this part, although tuples for it may follow. */
+static bool must_finish(const xs_plan *plan)
+{
+    return plan->finished < plan->ordered && plan->order[plan->finished]->place < plan->finish_below;
+}
+
+/* Later parts have operators before the one that an earlier part is about to finish. */
+static void finish_later_parts(xs_plan *plan, int32_t place)
+{
+    if (!plan->ring_out || place <= plan->finish_told) return;
+    plan->finish_told = place;
+    ring_mark_finish(plan->ring_out, place);
+}
+
 /* Notifies the next operator that its streams have ended. */
 static int32_t finish_next(xs_plan *plan)
 {
     xs_op *op = plan->order[plan->finished++];
     if (!op->table->finish || atomic_load_explicit(&plan->stop, memory_order_relaxed)) return XS_OK;
+    finish_later_parts(plan, op->place);
     xs_cost_mark mark;
     if (plan->profiled) cost_enter(plan, &mark);
     int32_t status = op->table->finish(op);
@@ -194,6 +235,12 @@ static void burst_done(xs_plan *plan)
     if (plan->ring_out && plan->waiting) ring_wake(plan->ring_out);
 }
 
+/* Whether the plan can settle within a burst: nothing is queued that the burst's end would process. */
+static bool may_settle(const xs_plan *plan)
+{
+    return plan->settle_early && plan->tuple_burst && !plan->ready_op_head && !plan->ready_queue_head;
+}
+
 static int32_t run(xs_plan *plan, int64_t budget_ns)
 {
     plan->looked_ns = engine_now_ns();
@@ -203,7 +250,7 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
     plan->stack_floor = stack_floor();
     do {
         int32_t status;
-        if (plan->admitting && !plan->sources_ended) {
+        if (plan->admitting && !plan->sources_ended && !must_finish(plan)) {
             status = plan->ring_in ? take_burst(plan) : admit(plan);
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
@@ -211,21 +258,22 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
             if (!plan->waiting) plan->nap_ns = NAP_NS;
             plan->admitting = plan->cut_short ||
                               (!plan->tuple_burst && status == XS_OK); /* more tuples have arrived */
-            if (plan->admitting) continue;
+            if (plan->admitting && !may_settle(plan)) continue;
         }
         status = drain(plan);
         if (status == XS_FAILED) return status;
         if (status == XS_OK) continue; /* not empty yet, but the budget is used up */
         burst_done(plan);
         plan->admitting = true;
-        if (plan->sources_ended) {
+        if (plan->sources_ended || must_finish(plan)) {
             if (plan->finished == plan->ordered || plan->cut_off) return ended(plan);
             status = finish_next(plan);
             if (status) return status;
             continue;
         }
+        finish_later_parts(plan, plan->finish_below);
         if (plan->settle) {
-            plan->settle = false;
+            plan->settle = plan->settle_early = false;
             if (plan->ring_out) ring_mark(plan->ring_out, RING_SETTLE);
             return XS_SETTLED;
         }
@@ -246,4 +294,14 @@ int32_t xs_plan_run(xs_plan *plan, int64_t budget_ns)
     return status == XS_FAILED ? failed(plan) : status;
 }
 
+int32_t xs_plan_is_measured(const xs_plan *plan)
+{
+    enum { FEW = 3 };
+    for (int32_t i = 0; i < plan->sources; i++)
+        if (!plan->source[i]->ended && plan->source[i]->tuples < FEW) return 0;
+    return 1;
+}
+
 void xs_plan_settle(xs_plan *plan) { plan->settle = true; }
+
+void xs_plan_settle_early(xs_plan *plan) { plan->settle = plan->settle_early = true; }

@@ -12,6 +12,10 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
 /* The next run of the plan returns XS_SETTLED as soon as no tuple is in flight; so does that of each
  * part, one after another. From any thread. */
 void xs_plan_settle(xs_plan *plan);
+/* The same for a plan that is about to be cut, which may be in the middle of a burst. */
+void xs_plan_settle_early(xs_plan *plan);
+/* Whether every source that has not ended has admitted a few tuples, so that busy times say something. */
+int32_t xs_plan_is_measured(const xs_plan *plan);
 
 /* Cuts a settled plan under df into parts that threads run, by the busy times so far. Returns the number
  * of parts: at most `parts`, fewer if the operators cannot be divided; 1 leaves the plan unchanged.
