@@ -60,13 +60,13 @@ class Assembly:
         #: What the operators had counted at the checkpoint from which the run goes on (`counted`).
         self.earlier: NDArray[np.int64] | None = None
 
-    def build(self, tuple_burst: int | None, fuse: bool, profile: bool) -> None:
+    def build(self, tuple_burst: int | None, fuse: bool, profile: bool, threads: int = 1) -> None:
         """Compile the kernels, create the operators and connect them.
 
         With `fuse`, chains of kernels become regions if the scheduler and the manager allow it.
         """
         if fuse and not profile and self._can_fuse():
-            self.regions = Regions(self.query, chains(self.query))
+            self.regions = Regions(self.query, chains(self.query, threads))
         self.ops = [self._create(node) for node in self.nodes]
         self.regions.create(self.plan, self.ops)
         for node in self.nodes:
@@ -154,6 +154,10 @@ class Assembly:
         if head is not None:
             return self.nodes[head]
         return next(node for node in self.nodes if self.ops[node.id] == op)
+
+    def part(self, node: Node) -> int:
+        """The number of the thread that runs an operator."""
+        return int(lib.xs_op_part(self.regions.entry(node.id, self.ops[node.id])))
 
     def stats(self, node: Node) -> OperatorStats:
         """The statistics of an operator."""

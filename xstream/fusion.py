@@ -28,8 +28,12 @@ __all__ = ["MAX_MEMBERS", "Regions", "SingleTuple", "chains"]
 MAX_MEMBERS = 16
 
 
-def chains(graph: Graph) -> list[tuple[int, ...]]:
-    """The regions of a graph: the numbers of their operators, in order."""
+def chains(graph: Graph, threads: int = 1) -> list[tuple[int, ...]]:
+    """The regions of a graph: the numbers of their operators, in order.
+
+    With several threads, operators with state and those without are in different regions, so that
+    the latter can run on any thread.
+    """
     fed = Counter(edge.node for node in graph.nodes for edge in node.inputs if edge is not None)
     stages = {node.id: stage for node in graph.nodes if (stage := _stage(graph, node)) is not None}
     before = {
@@ -44,18 +48,19 @@ def chains(graph: Graph) -> list[tuple[int, ...]]:
         chain = [head]
         while chain[-1] in after:
             chain.append(after[chain[-1]])
-        parts = _parts(chain, stages)
+        parts = _parts(chain, stages, threads > 1)
         found += [part for part in parts if _worthwhile([stages[node] for node in part])]
     return found
 
 
-def _parts(chain: list[int], stages: Mapping[int, Stage]) -> list[tuple[int, ...]]:
+def _parts(chain: list[int], stages: Mapping[int, Stage], by_state: bool) -> list[tuple[int, ...]]:
     """A chain in pieces that can be compiled together."""
     parts: list[list[int]] = [[]]
     shared = False
-    for node in chain:
+    for before, node in zip([chain[0], *chain], chain, strict=False):
         shares = stages[node].shares_out
-        if len(parts[-1]) == MAX_MEMBERS or (shares and shared):
+        apart = by_state and stages[before].stateless != stages[node].stateless
+        if len(parts[-1]) == MAX_MEMBERS or (shares and shared) or apart:
             parts.append([])
             shared = False
         parts[-1].append(node)

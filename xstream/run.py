@@ -80,9 +80,7 @@ class Run:
         self.wall_seconds = 0.0
         self._stopped_at = 0.0
         self._built = Assembly(query, scheduler, manager, debug)
-        self._built.build(
-            tuple_burst, fuse and threads == 1, profile
-        )  # threads cut between operators
+        self._built.build(tuple_burst, fuse, profile, threads)
         self._built.restore(state or {})
         self._built.resume(positions or {})
         self._plan = self._built.plan
@@ -128,6 +126,7 @@ class Run:
                     ended = "failed"
                     raise_at_end(self._built, *errors[0])
         finally:
+            self._plan.look_up = _nothing  # otherwise the plan refers to the run
             self._phase = ended
             if ended == "failed":
                 self._plan.end(ended)
@@ -347,7 +346,7 @@ class Run:
         """
         found: list[list[str]] = [[] for _ in range(self.threads)]
         for node in self._built.nodes:
-            found[lib.xs_op_part(self._built.ops[node.id])].append(node.name)
+            found[self._built.part(node)].append(node.name)
         return tuple(map(tuple, found))
 
     @property
@@ -394,6 +393,10 @@ class Run:
             f"<Run of {self.query.name}: {self._phase}, {self.source_samples:,} samples in "
             f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
         )
+
+
+def _nothing() -> None:
+    """No run is under way that could be stopped."""
 
 
 @contextmanager

@@ -148,6 +148,7 @@ struct xs_plan {
     bool admitting, sources_ended, waiting;
     bool live;        /* some source measures arrivals */
     _Atomic bool settle; /* return at the next point where no tuple is in flight */
+    bool settle_early;   /* even within a burst, if nothing is queued */
     /* Parts: a plan that several threads run is cut into several, with a ring between neighbours.
      * The first part has the sources and owns the others. */
     int32_t part, parts;

@@ -21,7 +21,7 @@ typedef struct {
     xs_op op;
     void (*call)(int64_t *frame);
     int64_t *frame;
-    int32_t outputs, outputs_at, members, members_at;
+    int32_t words, outputs, outputs_at, members, members_at;
     uint64_t used;
     const xs_slot *input; /* the tuple that is being processed */
     xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
@@ -252,9 +252,53 @@ static void region_destroy(xs_op *op)
     free(region->frame);
 }
 
+static bool region_stateless(const xs_op *op)
+{
+    const xs_region *region = (const xs_region *)op;
+    bool stateless = true;
+    for (int32_t i = 0; i < region->members && stateless; i++) {
+        const xs_member *member = &region->member[i];
+        stateless = !member->frame || (!member->at_end && member->op->table->stateless(member->op));
+    }
+    return stateless;
+}
+
+/* A member of a clone is a clone too, with a frame of its own. */
+static bool clone_member(xs_region *clone, int32_t i, const xs_member *member)
+{
+    xs_member *own = &clone->member[i];
+    *own = *member;
+    if (!member->frame) return true;
+    own->op = member->op->table->clone(member->op, clone->op.plan);
+    if (!own->op || xs_plan_shape_in(own->op, member->op->ins, member->op->in_shape)) return false;
+    own->op->original = member->op;
+    own->frame = xs_kernel_frame(own->op);
+    clone->frame[clone->members_at + i] = (int64_t)own->frame;
+    return true;
+}
+
+static xs_op *region_clone(xs_op *op, xs_plan *plan)
+{
+    const xs_region *region = (xs_region *)op;
+    xs_op *made = xs_op_region(plan, (int64_t)region->call, region->words, region->outputs_at,
+                               region->members_at, region->members);
+    if (!made) return NULL;
+    xs_region *clone = (xs_region *)made;
+    clone->outputs = region->outputs;
+    clone->used = region->used;
+    for (int32_t field = 0; field < region->outputs; field++) {
+        clone->out[field] = region->out[field];
+        clone->out[field].seg = NULL;
+    }
+    for (int32_t i = 0; i < region->members; i++)
+        if (!clone_member(clone, i, &region->member[i])) return NULL;
+    return made;
+}
+
 static const xs_op_table region_table = {
     .process = region_process, .process_many = region_process_many, .finish = region_finish,
-    .destroy = region_destroy, .save = save_nothing}; /* its members have the state */
+    .destroy = region_destroy, .clone = region_clone, .stateless = region_stateless,
+    .save = save_nothing}; /* its members have the state */
 
 xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t outputs_at,
                     int32_t members_at, int32_t members)
@@ -269,6 +313,7 @@ xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t 
     }
     region->call = (void (*)(int64_t *))call_address;
     region->frame = frame;
+    region->words = words;
     region->member = member;
     region->members = members;
     region->members_at = members_at;
@@ -303,19 +348,32 @@ void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin
 
 void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }
 
+/* Of the region, and of its clones in other parts; the region's failure is that of an earlier tuple. */
 int32_t xs_region_rerun(xs_op *op)
 {
-    return ((xs_region *)op)->frame[XS_REGION_STATUS] == XS_REGION_RERUN;
+    int64_t status = ((xs_region *)op)->frame[XS_REGION_STATUS];
+    for (int32_t part = 0; op->clone && part < op->clones && !status; part++)
+        if (op->clone[part]) status = ((xs_region *)op->clone[part])->frame[XS_REGION_STATUS];
+    return status == XS_REGION_RERUN;
+}
+
+static void add_counts(const xs_region *region, int32_t i, xs_op_stats *out)
+{
+    const int64_t *tuples = region->frame + region->members_at + region->members;
+    const int64_t *samples = tuples + region->members;
+    if (i) out->tuples += tuples[i], out->samples += samples[i];
+    if (i + 1 < region->members) out->emitted += tuples[i + 1];
 }
 
 /* The output of one member is the input of the next. */
 void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out)
 {
     const xs_region *region = (xs_region *)op;
-    const int64_t *tuples = region->frame + region->members_at + region->members;
-    const int64_t *samples = tuples + region->members;
     xs_op_stats whole;
     xs_op_stats_read(op, &whole);
-    *out = i ? (xs_op_stats){.tuples = tuples[i], .samples = samples[i]} : whole;
-    out->emitted = i + 1 < region->members ? tuples[i + 1] : whole.emitted;
+    *out = i ? (xs_op_stats){0} : whole;
+    out->emitted = i + 1 < region->members ? 0 : whole.emitted;
+    add_counts(region, i, out);
+    for (int32_t part = 0; op->clone && part < op->clones; part++)
+        if (op->clone[part]) add_counts((const xs_region *)op->clone[part], i, out);
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+from xstream._native import lib
 from xstream.engine.schema import Schema, Segment
 from xstream.kernels._adapter import CompiledKernel
 from xstream.kernels._arguments import ArgumentType
@@ -41,6 +42,15 @@ class Stage:
         if not joinable or each is None or each.kernel.states or not any(each.sampled):
             return None
         return each
+
+    @cached_property
+    def stateless(self) -> bool:
+        """Whether what it does to a tuple depends on that tuple alone."""
+        code = self.code
+        if code is None:
+            return True
+        running = any(rule.start_rule == lib.XS_START_RUNNING for rule in code.rules)
+        return not (code.kernel.states or code.kernel.at_end or running)
 
     @cached_property
     def shares_out(self) -> bool:
