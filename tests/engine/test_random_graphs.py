@@ -1,4 +1,5 @@
-"""Random graphs give the same results under every scheduler and manager, fused or not."""
+"""Random graphs give the same results under every scheduler and manager, fused or not, and on any
+number of threads."""
 
 from __future__ import annotations
 
@@ -130,4 +131,7 @@ def check(graph: Any) -> None:
         for fuse in (False, True) if scheduler == "df" else (True,):
             options = {"scheduler": scheduler, "memory": memory, "fuse": fuse}
             assert outcome(graph, **options) == first, options
+    for memory, fuse, threads in product(xs.MANAGER_NAMES, (False, True), (2, 3)):
+        options = {"memory": memory, "fuse": fuse, "threads": threads}
+        assert outcome(graph, **options) == first, options
     assert outcome(graph, tuple_burst=1) == outcome(graph, tuple_burst=None) == first

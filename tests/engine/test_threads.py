@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,8 @@ def one_more(q: xs.Query, streams: list[xs.Stream], kind: str, pick: int, other:
         new = stream.map(lambda seg: seg)
     elif kind == "merge":
         new = stream.merge(second)
+    elif kind == "flush":
+        new = stream.rewindow(70, flush=True)
     elif kind == "zip":
         new = stream.zip(second).map(lambda a, b: a, out=stream.schema)
     else:
@@ -86,7 +89,7 @@ def one_more(q: xs.Query, streams: list[xs.Stream], kind: str, pick: int, other:
     streams.append(new)
 
 
-KINDS = ("pass", "filter", "map", "state", "python", "merge", "zip", "partition")
+KINDS = ("pass", "filter", "map", "state", "python", "merge", "flush", "zip", "partition")
 STEP = st.tuples(st.sampled_from(KINDS), st.integers(0, 30), st.integers(0, 30))
 
 
@@ -113,8 +116,8 @@ def test_random_graphs_give_the_results_of_one_thread(
         return declared(q, steps, sources)
 
     alone = results(declare, "df", memory, burst)
-    for threads in (2, 3):
-        assert results(declare, "df", memory, burst, threads=threads) == alone
+    for threads, fuse in product((2, 3), (True, False)):
+        assert results(declare, "df", memory, burst, threads=threads, fuse=fuse) == alone
     assert results(declare, "df", memory, burst, threads=2, profile=True) == alone
 
 
@@ -131,6 +134,42 @@ def test_a_graph_with_a_cycle_keeps_it_in_one_part() -> None:
     alone = results(declare, "df", "refcount-lazy", 8)
     for threads in (2, 3, 4):
         assert results(declare, "df", "refcount-lazy", 8, threads=threads) == alone
+
+
+def test_streams_end_in_the_order_of_one_thread() -> None:
+    """Both threads have operators that emit at the end, and a merge shows in which order."""
+
+    def declare(q: xs.Query) -> Any:
+        ends = []
+        for window in (16, 48):
+            early = source(q, window).rewindow(1024, flush=True).map(kernels.doubled)
+            late = early.passed().map(lambda seg: seg).rewindow(70, flush=True)
+            ends.append(late.map(lambda seg: seg))
+        return [ends[0].merge(ends[1]).collect()]
+
+    alone = results(declare, "df", "refcount-lazy", 8)
+    for threads in (2, 3, 4):
+        assert results(declare, "df", "refcount-lazy", 8, threads=threads) == alone
+
+
+def test_each_part_gets_some_of_the_branches_of_every_source() -> None:
+    def declare(q: xs.Query) -> Any:
+        sinks = []
+        for window in (16, 24):
+            shared = source(q, window).iterate(with_offset)
+            branches = [shared.iterate(with_offset).iterate(with_offset) for _ in range(8)]
+            sinks.append(branches[0].merge(*branches[1:]).collect())
+        return sinks
+
+    q = xs.Query()
+    declare(q)
+    run = q.run(threads=2)
+    assert run.threads == 2
+    for part in run.parts:
+        assert sum(name.startswith("iterate") for name in part) >= 8
+    alone = results(declare, "df", "refcount-lazy", 8)
+    for threads, memory in product((2, 3), xs.MANAGER_NAMES):
+        assert results(declare, "df", memory, 8, threads=threads) == alone
 
 
 # -- dividing --------------------------------------------------------------------------------

@@ -15,7 +15,10 @@
 
 enum {
     WORDS = 8192,  /* in a ring; a power of two */
-    PLENTY = 256,  /* words: the consumer is busy for a while, the producer can do some of its work */
+    PLENTY = 256,  /* words: the consumer is busy for a while */
+    MUCH = 2048,   /* words, or PLENTY of MUCH_BYTES: the producer begins to do some of its work */
+    MUCH_BYTES = 1 << 20,
+    LOOK_EVERY = 8, /* tuples */
     WAKE = 2048,   /* words: enough to wake the consumer */
     BYTES = 32 << 20, /* of samples in a ring; one entry may have more */
     MARKS = 8,     /* a first word below this is a mark */
@@ -34,6 +37,8 @@ struct xs_ring {
     int64_t marked;     /* the tail after the last mark */
     _Atomic int64_t given_bytes; /* of samples, ever */
     int64_t known_taken;
+    bool standing_in;   /* the producer does some of the consumer's work; */
+    int32_t until_look; /* so many tuples before it looks again how much there is */
     /* Used by the consumer: */
     _Alignas(64) _Atomic int64_t head;
     int64_t known_tail, park_ns;
@@ -202,12 +207,24 @@ static void publish(xs_ring *ring, int64_t tail)
     if (ring->giver->live || ring->giver->patient || fill(ring, 0) >= WAKE) wake(ring);
 }
 
+/* The producer changes sides rarely: neighbouring tuples often share a block of samples, and two threads
+ * that use one block at a time wait for each other's counts on it. */
+static bool stands_in(xs_ring *ring)
+{
+    if (ring->standing_in && ring->until_look-- > 0) return true; /* looking costs a cache miss */
+    ring->until_look = LOOK_EVERY;
+    int64_t bytes = fill_bytes(ring, MUCH_BYTES);
+    int64_t enough = ring->standing_in || bytes >= MUCH_BYTES ? PLENTY : MUCH;
+    return fill(ring, enough) >= enough || bytes >= BYTES / 2;
+}
+
 xs_op *ring_stand_in(const xs_edge *edge)
 {
     xs_ring *ring = edge->ring;
     xs_op **clone = edge->to->clone;
     if (!clone) return NULL;
-    if (fill(ring, PLENTY) < PLENTY && fill_bytes(ring, BYTES / 2) < BYTES / 2) return NULL;
+    ring->standing_in = stands_in(ring);
+    if (!ring->standing_in) return NULL;
     if (atomic_load_explicit(&ring->taker_parked, memory_order_relaxed)) wake(ring);
     return clone[ring->giver->part];
 }

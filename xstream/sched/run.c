@@ -251,6 +251,7 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
     do {
         int32_t status;
         if (plan->admitting && !plan->sources_ended && !must_finish(plan)) {
+            finish_later_parts(plan, plan->finish_below);
             status = plan->ring_in ? take_burst(plan) : admit(plan);
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
@@ -271,7 +272,6 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
             if (status) return status;
             continue;
         }
-        finish_later_parts(plan, plan->finish_below);
         if (plan->settle) {
             plan->settle = plan->settle_early = false;
             if (plan->ring_out) ring_mark(plan->ring_out, RING_SETTLE);
