@@ -12,6 +12,7 @@ typedef struct {
     int32_t rule;
     int64_t num, den, next;
     xs_seg *seg; /* allocated but not sent yet */
+    xs_seg *aside; /* the one before, for reuse; or NULL */
 } xs_output;
 
 /* The fields that every call uses share one cache line, next to the operator's and the frame's,
@@ -22,12 +23,13 @@ typedef struct xs_kernel {
     xs_state *outgrown;
     int64_t start; /* start index of the first input segment */
     const void *first_data; /* and the address of its samples */
+    const char *behind;     /* of the input before: the address of its end */
     const xs_slot *tuple;   /* the input of this call; NULL after the last tuple */
     xs_slot *taken_from; /* the slot whose segment the output may take over; NULL: shared */
     int32_t in_place; /* the field whose samples the output may overwrite; -1: none */
     int32_t mode;
     bool send_failed, at_end;
-    bool filters_windows; /* only filters single windows; known after the first tuple */
+    bool filters_windows, maps_windows; /* takes single windows only; known after the first tuple */
 
     xs_output *output;
     uint64_t used; /* bit mask of the input fields that the kernel reads */
@@ -48,6 +50,23 @@ xs_rolling *kernel_rolling(xs_op *op, int32_t k);
 /* The samples of a segment as one contiguous range. A segment of several pieces is joined and stays
  * joined; blocks that may move are pinned in `hold`. NULL if memory ran out. */
 const void *kernel_contiguous(xs_seg *seg, xs_block **hold);
+static inline bool is_window(const xs_shape *shape) { return shape->fields == 1 && shape->segments; }
+
+/* Requests the samples behind a window, which are likely to be the next one: memory would be idle until
+ * then. Only where the window itself lies behind the one before, whose end is in `behind`. */
+static inline void prefetch_behind(const char **behind, const char *data, int64_t bytes)
+{
+    enum { LINE = 64, MOST = 6 << 10 };
+    bool in_a_row = *behind == data;
+    *behind = data + bytes;
+    if (!in_a_row) return;
+    int64_t ahead = bytes / 2 < MOST ? bytes / 2 : MOST;
+    for (int64_t i = 0; i < ahead; i += LINE) {
+        __builtin_prefetch(data + bytes + i);
+        __asm__ volatile(""); /* gcc removes loops that do nothing else */
+    }
+}
+
 /* What the adapter of a kernel calls (XS_FRAME_ALLOCATE and XS_FRAME_KEEP in kernel.h). */
 void *kernel_allocate(int64_t *frame, int64_t field, int64_t width, int64_t start);
 void *kernel_keep(int64_t *frame, int64_t field, int64_t width, int64_t given_start, const char *data,

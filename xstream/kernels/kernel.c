@@ -129,15 +129,47 @@ static int32_t filter_window(xs_kernel *kernel, const xs_seg *seg)
     return frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
 }
 
+/* Fast path for maps: one window in one block, one window as the result. */
+static int32_t map_window(xs_kernel *kernel, const xs_slot *tuple)
+{
+    xs_seg *seg = tuple->seg;
+    int64_t *frame = kernel->frame;
+    xs_plan *plan = kernel->op.plan;
+    xs_output *output = &kernel->output[0];
+    bool own = kernel->in_place == 0 && plan->given == tuple && xs_seg_is_own(seg);
+    kernel->taken_from = own ? plan->given : NULL;
+    kernel->tuple = tuple;
+    kernel->start = seg->start;
+    kernel->first_data = seg->block->data + seg->offset;
+    frame[XS_FRAME_INPUTS] = (int64_t)kernel->first_data;
+    frame[XS_FRAME_INPUTS + 1] = seg->width;
+    frame[XS_FRAME_INPUTS + 2] = seg->start;
+    kernel->call(frame);
+    if (unlikely(kernel->outgrown || frame[XS_FRAME_RAISED] || kernel->send_failed))
+        return after_call(kernel);
+    if (kernel->in_place == 0) /* a loop over single samples, which waits for memory */
+        prefetch_behind(&kernel->behind, kernel->first_data, seg_bytes(seg));
+    xs_slot made = {.seg = output->seg};
+    output->seg = NULL;
+    int32_t status = emit_giving(&kernel->op, 0, &made, &made);
+    if (likely(made.seg)) {
+        if (!output->aside && seg_set_aside(made.seg)) output->aside = made.seg;
+        else xs_seg_drop(made.seg);
+    }
+    if (unlikely(status)) kernel->send_failed = true;
+    return status;
+}
+
 static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    if (likely(kernel->filters_windows) && likely(tuple->seg->block) &&
+    if (likely(kernel->filters_windows || kernel->maps_windows) && likely(tuple->seg->block) &&
         tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
-        return filter_window(kernel, tuple->seg);
-    const xs_shape *shape = &op->in_shape[port];
-    kernel->filters_windows = kernel->mode == XS_KERNEL_FILTER && shape->fields == 1 &&
-                              shape->segments & kernel->used;
+        return kernel->maps_windows ? map_window(kernel, tuple) : filter_window(kernel, tuple->seg);
+    bool reads = is_window(&op->in_shape[port]) && kernel->used & 1;
+    kernel->filters_windows = kernel->mode == XS_KERNEL_FILTER && reads;
+    kernel->maps_windows =
+        kernel->mode == XS_KERNEL_MAP && reads && is_window(&op->out[0].shape);
     xs_block *held[MAX_FIELDS];
     kernel->taken_from = NULL;
     kernel->tuple = tuple;
@@ -150,10 +182,19 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
+static void free_aside(xs_kernel *kernel)
+{
+    for (int32_t field = 0; field < kernel->outputs; field++) {
+        if (kernel->output[field].aside) seg_free_aside(kernel->output[field].aside);
+        kernel->output[field].aside = NULL;
+    }
+}
+
 /* Calls the kernel once more, on empty inputs, so that it can emit what is left in its state. */
 static int32_t kernel_finish(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
+    free_aside(kernel);
     if (!kernel->at_end) return XS_OK;
     const xs_shape *shape = &op->in_shape[0];
     int64_t *word = kernel->frame + XS_FRAME_INPUTS;
@@ -176,6 +217,7 @@ static void kernel_destroy(xs_op *op)
 {
     xs_kernel *kernel = (xs_kernel *)op;
     kernel_free_states(kernel);
+    free_aside(kernel);
     for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
     free(kernel->output);
@@ -202,7 +244,8 @@ static xs_op *kernel_clone(xs_op *op, xs_plan *plan)
     memcpy(clone->frame + XS_FRAME_INPUTS, kernel->frame + XS_FRAME_INPUTS,
            (size_t)(words - XS_FRAME_INPUTS) * sizeof *clone->frame);
     memcpy(clone->output, kernel->output, (size_t)kernel->outputs * sizeof *clone->output);
-    for (int32_t field = 0; field < clone->outputs; field++) clone->output[field].seg = NULL;
+    for (int32_t field = 0; field < clone->outputs; field++)
+        clone->output[field].seg = clone->output[field].aside = NULL;
     clone->used = kernel->used;
     clone->in_place = kernel->in_place;
     return made;

@@ -55,8 +55,18 @@ void *kernel_allocate(int64_t *frame, int64_t field, int64_t width, int64_t star
         op_outside(&kernel->op, start, width);
         return NULL;
     }
-    output->seg = xs_seg_new_beside(kernel->op.plan->manager, start, width, output->itemsize,
-                                    kernel->first_data);
+    xs_manager *manager = kernel->op.plan->manager;
+    if (output->aside) {
+        xs_seg *aside = output->aside;
+        output->aside = NULL;
+        if (likely(seg_take_up(aside, manager, start, width, kernel->first_data))) {
+            output->seg = aside;
+            output->next = start + width;
+            return aside->block->data;
+        }
+        seg_free_aside(aside);
+    }
+    output->seg = xs_seg_new_beside(manager, start, width, output->itemsize, kernel->first_data);
     if (!output->seg) {
         kernel->send_failed = true;
         op_out_of_memory(&kernel->op);

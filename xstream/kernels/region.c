@@ -15,6 +15,7 @@ typedef struct {
     int64_t itemsize; /* 0: a scalar */
     int32_t origin;   /* the input field that is passed through, or -1 */
     xs_seg *seg;      /* allocated but not sent yet */
+    xs_seg *aside;    /* the one before, for reuse; or NULL */
 } xs_region_out;
 
 typedef struct {
@@ -24,6 +25,8 @@ typedef struct {
     int32_t words, outputs, outputs_at, members, members_at;
     uint64_t used;
     const xs_slot *input; /* the tuple that is being processed */
+    const void *data; /* the samples of its last field that is read */
+    bool passes; /* some output is a segment of the input */
     xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
     xs_member *member;
     xs_region_out out[MAX_FIELDS];
@@ -54,7 +57,14 @@ static void *region_allocate(int64_t *frame, int64_t field, int64_t width, int64
     xs_region *region = region_of(frame);
     xs_region_out *out = &region->out[field];
     if (out->seg) xs_seg_drop(out->seg);
-    out->seg = xs_seg_new(region->op.plan->manager, start, width, out->itemsize);
+    xs_seg *aside = out->aside;
+    out->aside = NULL;
+    if (aside && !seg_take_up(aside, region->op.plan->manager, start, width, region->data)) {
+        seg_free_aside(aside);
+        aside = NULL;
+    }
+    out->seg = aside ? aside : xs_seg_new_beside(region->op.plan->manager, start, width, out->itemsize,
+                                                 region->data);
     if (out->seg) return xs_seg_own_data(out->seg);
     op_out_of_memory(member_of(region, region->members - 1)->op);
     failed(region, XS_REGION_UNFIT, region->members - 1);
@@ -79,8 +89,14 @@ static int64_t region_send(int64_t *frame)
             tuple[field].i = word[field];
         }
     }
-    int32_t status = emit(&region->op, 0, tuple);
-    tuple_drop(tuple, own);
+    int32_t status = emit_giving(&region->op, 0, tuple, region->passes ? NULL : tuple);
+    for (; own; own &= own - 1) {
+        int field = __builtin_ctzll(own);
+        xs_seg *seg = tuple[field].seg;
+        if (unlikely(!seg)) continue; /* taken by a successor */
+        if (!region->out[field].aside && seg_set_aside(seg)) region->out[field].aside = seg;
+        else xs_seg_drop(seg);
+    }
     if (unlikely(status)) failed(region, XS_REGION_PASSED_ON, 0);
     return status;
 }
@@ -193,6 +209,7 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
         const void *data = read ? kernel_contiguous(seg, &hold) : seg;
         if (unlikely(!data)) return op_out_of_memory(&region->op);
         if (hold) held[(*holds)++] = hold;
+        if (read) region->data = data;
         *word++ = (int64_t)data;
         *word++ = seg->width;
         *word++ = seg->start;
@@ -228,9 +245,18 @@ static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
+static void free_aside(xs_region *region)
+{
+    for (int32_t field = 0; field < region->outputs; field++) {
+        if (region->out[field].aside) seg_free_aside(region->out[field].aside);
+        region->out[field].aside = NULL;
+    }
+}
+
 static int32_t region_finish(xs_op *op)
 {
     xs_region *region = (xs_region *)op;
+    free_aside(region);
     for (int32_t i = 0; i < region->members; i++) {
         if (!region->member[i].at_end) continue;
         region->frame[XS_REGION_ENDED] = i + 1;
@@ -244,6 +270,7 @@ static int32_t region_finish(xs_op *op)
 static void region_destroy(xs_op *op)
 {
     xs_region *region = (xs_region *)op;
+    free_aside(region);
     for (int32_t field = 0; field < region->outputs; field++)
         if (region->out[field].seg) xs_seg_drop(region->out[field].seg);
     for (int32_t field = 0; field < MAX_FIELDS; field++)
@@ -344,6 +371,7 @@ void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin
     xs_region *region = (xs_region *)op;
     region->out[field] = (xs_region_out){.itemsize = itemsize, .origin = origin};
     if (field >= region->outputs) region->outputs = field + 1;
+    region->passes |= origin >= 0;
 }
 
 void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }

@@ -29,15 +29,14 @@ static void prefer_huge_pages(char *data, int64_t bytes)
 /* A loop that reads at one address and writes at another is slowed down by half where the low twelve
  * bits of the second are just behind the first's: the processor takes the coming load for one of what was
  * just stored. Larger blocks therefore have some room to place their data away from what it is made of. */
-enum { ROOM = 1024, ROOM_MIN = 4096, NEAR = 512, LOW_BITS = 4095 };
+enum { ROOM = 1024, ROOM_MIN = 4096 };
 
 static size_t room_in(int64_t capacity) { return capacity >= ROOM_MIN ? ROOM : 0; }
 
 static char *placed(xs_block *block, int64_t capacity, const void *beside)
 {
     char *data = aligned_after(block, sizeof *block);
-    uintptr_t behind = ((uintptr_t)data - (uintptr_t)beside + NEAR) & LOW_BITS;
-    return beside && behind < 2 * NEAR ? data + room_in(capacity) : data;
+    return block_is_near(data, beside) ? data + room_in(capacity) : data;
 }
 
 /* A header with room for the data behind it, or with data of its own; NULL without memory. */

@@ -220,6 +220,14 @@ static inline bool indices_fit(int64_t start, int64_t width)
 static inline int64_t seg_stop(const xs_seg *seg) { return seg->start + seg->width; }
 static inline int64_t seg_bytes(const xs_seg *seg) { return seg->width * seg->itemsize; }
 
+/* Whether freed memory is kept for reuse. Sanitized builds keep none, or a use after free would go
+ * unnoticed. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { KEEPING = 0 };
+#else
+enum { KEEPING = 1 };
+#endif
+
 /* spares.c: memory that this thread freed lately */
 xs_seg *spare_seg_take(void); /* or new memory; NULL without any */
 void spare_seg_keep(xs_seg *seg);
@@ -232,6 +240,12 @@ xs_block *block_new(xs_manager *manager, int64_t bytes, int64_t capacity, const 
 /* A block over foreign memory, which is released after its last segment. */
 xs_block *block_foreign(xs_manager *manager, const void *data, int64_t booked,
                         void (*release)(void *owner), void *owner);
+/* Whether the low bits of an address are close to those of what its data is made from; see placed(). */
+static inline bool block_is_near(const char *data, const void *beside)
+{
+    enum { NEAR = 512, LOW_BITS = 4095 };
+    return beside && (((uintptr_t)data - (uintptr_t)beside + NEAR) & LOW_BITS) < 2 * NEAR;
+}
 bool block_grow(xs_block *block, int64_t capacity); /* only while MOVING */
 void block_drop(xs_block *block);
 char *block_pin(xs_block *block); /* waits while the block moves */
@@ -268,6 +282,48 @@ xs_seg *seg_of_block(xs_manager *manager, int64_t start, int64_t width, int64_t 
 xs_seg *seg_widened(xs_seg *seg, int64_t width);  /* the same range or list, with another width */
 /* Both copied into one new block, with room for `capacity` bytes if memory allows. */
 xs_seg *seg_joined(xs_seg *a, xs_seg *b, int64_t capacity);
+
+/* An operator that makes one segment after another can set one that it alone owns aside, with its
+ * block, and use it again. It does not count as live meanwhile. Not in profiled runs, nor under a limit,
+ * nor by a thread without a tally of its own: false, and the segment is dropped as usual. */
+static inline bool seg_set_aside(xs_seg *seg)
+{
+    xs_manager *manager = seg->manager;
+    xs_block *block = seg->block;
+    if (!KEEPING || manager != own_tally.manager || manager->limit_bytes != INT64_MAX ||
+        manager->profiled || manager->kind == XS_REFCOUNT_REALLOC)
+        return false;
+    if (!count_is_one(&seg->refs) || !block || block->release || !count_is_one(&block->refs) ||
+        seg->offset || block->capacity != seg_bytes(seg))
+        return false;
+    count_add_own(&own_tally.tally->refs, -2);
+    count_add_own(&own_tally.tally->live_blocks, -1);
+    count_add_own(&own_tally.tally->unbooked, -block->capacity);
+    return true;
+}
+
+/* Uses a segment that was set aside as a new one; false if it does not fit. */
+static inline bool seg_take_up(xs_seg *seg, xs_manager *manager, int64_t start, int64_t width,
+                               const void *beside)
+{
+    xs_block *block = seg->block;
+    if (manager != own_tally.manager || seg->width != width || block_is_near(block->data, beside))
+        return false;
+    count_add_own(&own_tally.tally->refs, 2);
+    count_add_own(&own_tally.tally->live_blocks, 1);
+    count_add_own(&own_tally.tally->allocations, 1);
+    count_add_own(&own_tally.tally->unbooked, block->capacity);
+    note_peak(manager);
+    block->used = block->capacity;
+    seg->start = start;
+    return true;
+}
+
+static inline void seg_free_aside(xs_seg *seg)
+{
+    spare_block_keep(seg->block);
+    spare_seg_keep(seg);
+}
 
 /* lazy.c */
 typedef struct {

@@ -3,15 +3,8 @@
  * A stream needs segments, and blocks of the same size, again and again. The C library takes its time
  * over blocks that are larger than it caches, and gives the largest back to the system, whose pages then
  * fault anew. So each thread keeps some of both, and takes the one that was freed last: it is the most
- * likely to be in the cache. What one thread allocates and another frees, the other one keeps. Sanitized
- * builds keep none, or a use after free would go unnoticed. */
+ * likely to be in the cache. What one thread allocates and another frees, the other one keeps. */
 #include "internal.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { KEEPING = 0 };
-#else
-enum { KEEPING = 1 };
-#endif
 
 enum {
     SPARES = 8,           /* blocks */
