@@ -122,6 +122,7 @@ struct xs_plan {
     int64_t child_ns, weight; /* of a timed tuple among all */
     int64_t until_timed, gap; /* tuples until the next timed one; their number on average */
     uint64_t random;          /* state of the random numbers for it */
+    bool many;                /* sources emit several tuples at once */
     bool profiled;
     xs_cost child_cost; /* of the operators that the running one has called */
     /* The tuple from which the called operator may take segments, leaving NULL: the caller emits it
@@ -183,8 +184,9 @@ typedef struct xs_scheduler {
 int64_t engine_now_ns(void);
 
 /* Measuring busy times must cost little: one in 64 of the tuples that are admitted or dequeued is
- * timed, with all operators that it calls; one in 8 of slow tuples, which are few; and each of an
- * operator's first tuples, so that every operator that has run has a time. */
+ * timed, with all operators that it calls; one in 1024 where they are admitted several at a time; one in
+ * 8 of slow tuples, which are few; and each of an operator's first tuples, so that every operator that
+ * has run has a time. */
 enum { FIRST_TIMED = 8 };
 void plan_draw_timing(xs_plan *plan);
 static inline void plan_set_timing(xs_plan *plan, bool timed, int64_t weight)

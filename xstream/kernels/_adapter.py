@@ -159,10 +159,11 @@ def _check_compiler(debug: bool) -> None:
 @contextmanager
 def compiling(debug: bool) -> Iterator[None]:
     """Set up numba for compiling kernels within this context."""
-    from xstream.kernels._inner import quick_typing
+    from xstream.kernels._inner import quick_typing, whole_program
 
     with ExitStack() as stack:
         stack.enter_context(quick_typing())
+        stack.enter_context(whole_program())
         if debug:
             from xstream.kernels._debug import checks
 

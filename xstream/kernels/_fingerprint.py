@@ -34,8 +34,8 @@ _OPAQUE_MODULES = {
 }  # fmt: skip
 _OURS = (
     "_numba.py", "_emitter.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py",
-    "_adapter_source.py", "_each.py", "_rolling.py", "_expression.py", "_links.py", "_debug.py",
-    "kernel.h",
+    "_adapter_source.py", "_inner.py", "_each.py", "_rolling.py", "_expression.py", "_links.py",
+    "_debug.py", "kernel.h",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba import njit
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -22,7 +23,7 @@ from numba.core.imputils import builtin_registry
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import _TemplateTargetHelperMixin
 
-__all__ = ["INNER", "inner_jit", "quick_typing", "set_environments"]
+__all__ = ["INNER", "inner_jit", "quick_typing", "set_environments", "whole_program"]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
@@ -80,6 +81,34 @@ INNER = {
 def inner_jit(function: Callable[..., Any], error_model: str = "numpy") -> Any:
     """Compile a function for calls from compiled code."""
     return njit(function, error_model=error_model, **INNER)
+
+
+def _optimize_together(library: Any) -> None:
+    """Make the functions that are linked into a callback its own, then optimise.
+
+    Numba leaves them visible to other libraries. LLVM inlines a large function only if nobody else
+    can call it, and a kernel that is not inlined gets every array as seven arguments.
+    """
+    functions = [one for one in library._final_module.functions if not one.is_declaration]
+    if any(function.name.startswith("cfunc.") for function in functions):
+        for function in functions:
+            if function.linkage == Linkage.linkonce_odr and not function.name.startswith("NRT_"):
+                function.linkage = Linkage.internal
+    _optimize(library)
+
+
+_optimize = JITCodeLibrary._optimize_final_module
+
+
+@contextmanager
+def whole_program() -> Iterator[None]:
+    """Have LLVM optimise a callback and all functions that are linked into it as one program."""
+    with global_compiler_lock:
+        try:
+            JITCodeLibrary._optimize_final_module = _optimize_together
+            yield
+        finally:
+            JITCodeLibrary._optimize_final_module = _optimize
 
 
 @contextmanager

@@ -27,6 +27,7 @@ typedef struct {
     const xs_slot *input; /* the tuple that is being processed */
     const void *data; /* the samples of its last field that is read */
     bool passes; /* some output is a segment of the input */
+    bool stateful; /* some member keeps state */
     xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
     xs_member *member;
     xs_region_out out[MAX_FIELDS];
@@ -188,7 +189,7 @@ static int32_t describe_failure(xs_region *region)
 static int32_t after_call(xs_region *region)
 {
     const int64_t *frame = region->frame;
-    for (int32_t i = 0; i < region->members; i++)
+    for (int32_t i = 0; region->stateful && i < region->members; i++)
         if (region->member[i].stateful) kernel_free_outgrown(region->member[i].op);
     if (unlikely(frame[XS_REGION_STATUS] || frame[XS_FRAME_RAISED])) return describe_failure(region);
     return frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
@@ -229,10 +230,28 @@ static int32_t region_process_many(xs_op *op, const xs_slot *rows, int64_t count
     return after_call(region);
 }
 
+/* Fast path for one window in one block. */
+static int32_t region_window(xs_region *region, const xs_slot *tuple)
+{
+    const xs_seg *seg = tuple->seg;
+    int64_t *frame = region->frame;
+    region->data = seg->block->data + seg->offset;
+    frame[XS_REGION_INPUTS] = (int64_t)region->data;
+    frame[XS_REGION_INPUTS + 1] = seg->width;
+    frame[XS_REGION_INPUTS + 2] = seg->start;
+    frame[XS_FRAME_VERDICT] = 0;
+    region->input = tuple;
+    region->call(frame);
+    return after_call(region);
+}
+
 static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     if (!op->in_shape[0].segments) return region_process_many(op, tuple, 1);
     xs_region *region = (xs_region *)op;
+    if (is_window(&op->in_shape[0]) && likely(tuple->seg->block) &&
+        tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
+        return region_window(region, tuple);
     xs_block *held[MAX_FIELDS];
     int32_t holds = 0, status = fill_inputs(region, tuple, held, &holds);
     if (likely(!status)) {
@@ -361,6 +380,7 @@ void xs_region_member(xs_op *op, int32_t i, xs_op *member, int32_t fields, const
     if (!fields) return;
     one->frame = xs_kernel_frame(member);
     one->stateful = kernel_states(member) > 0;
+    region->stateful |= one->stateful;
     one->at_end = kernel_taken_over(member);
     for (int32_t field = 0; field < fields; field++) one->itemsize[field] = itemsizes[field];
     region->frame[region->members_at + i] = (int64_t)one->frame;

@@ -56,6 +56,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
             int32_t ended = source->table->produce_many(source, most, &made);
             source->tuples += made;
             if (ended) return ended;
+            plan->many = true;
             plan->until_timed -= made - 1;
             plan->admitted += made - 1;
             continue;
