@@ -15,6 +15,9 @@ typedef struct {
     xs_seg *aside; /* the one before, for reuse; or NULL */
 } xs_output;
 
+/* How a kernel is called, known after its first tuple. */
+typedef enum { PATH_UNKNOWN, PATH_FILTERS_WINDOWS, PATH_MAPS_WINDOWS, PATH_NUMBERS, PATH_ANY } xs_kernel_path;
+
 /* The fields that every call uses share one cache line, next to the operator's and the frame's,
  * because a long chain of operators does not fit into the L1 cache. */
 typedef struct xs_kernel {
@@ -29,7 +32,7 @@ typedef struct xs_kernel {
     int32_t in_place; /* the field whose samples the output may overwrite; -1: none */
     int32_t mode;
     bool send_failed, at_end;
-    bool filters_windows, maps_windows; /* takes single windows only; known after the first tuple */
+    int8_t path; /* xs_kernel_path */
 
     xs_output *output;
     uint64_t used; /* bit mask of the input fields that the kernel reads */

@@ -160,16 +160,38 @@ static int32_t map_window(xs_kernel *kernel, const xs_slot *tuple)
     return status;
 }
 
+/* Fast path for tuples without segments. */
+static int32_t process_numbers(xs_kernel *kernel, int32_t port, const xs_slot *tuple)
+{
+    int64_t *frame = kernel->frame;
+    for (int32_t field = 0; field < kernel->op.in_shape[port].fields; field++)
+        frame[XS_FRAME_INPUTS + field] = tuple[field].i;
+    kernel->call(frame);
+    bool failed = kernel->outgrown || frame[XS_FRAME_RAISED] || kernel->send_failed;
+    if (unlikely(failed) || kernel->mode == XS_KERNEL_MAP) return after_call(kernel);
+    return kernel->mode == XS_KERNEL_FILTER && frame[XS_FRAME_VERDICT] ? XS_FORWARD : XS_OK;
+}
+
+static xs_kernel_path path_of(const xs_kernel *kernel, int32_t port)
+{
+    const xs_shape *shape = &kernel->op.in_shape[port];
+    if (!shape->segments) return PATH_NUMBERS;
+    if (!is_window(shape) || !(kernel->used & 1)) return PATH_ANY;
+    if (kernel->mode == XS_KERNEL_FILTER) return PATH_FILTERS_WINDOWS;
+    bool maps = kernel->mode == XS_KERNEL_MAP && is_window(&kernel->op.out[0].shape);
+    return maps ? PATH_MAPS_WINDOWS : PATH_ANY;
+}
+
 static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     xs_kernel *kernel = (xs_kernel *)op;
-    if (likely(kernel->filters_windows || kernel->maps_windows) && likely(tuple->seg->block) &&
-        tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
-        return kernel->maps_windows ? map_window(kernel, tuple) : filter_window(kernel, tuple->seg);
-    bool reads = is_window(&op->in_shape[port]) && kernel->used & 1;
-    kernel->filters_windows = kernel->mode == XS_KERNEL_FILTER && reads;
-    kernel->maps_windows =
-        kernel->mode == XS_KERNEL_MAP && reads && is_window(&op->out[0].shape);
+    if (kernel->path == PATH_NUMBERS) return process_numbers(kernel, port, tuple);
+    if (likely(kernel->path != PATH_ANY)) {
+        if (unlikely(kernel->path == PATH_UNKNOWN)) kernel->path = (int8_t)path_of(kernel, port);
+        else if (likely(tuple->seg->block) && tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
+            return kernel->path == PATH_MAPS_WINDOWS ? map_window(kernel, tuple)
+                                                     : filter_window(kernel, tuple->seg);
+    }
     xs_block *held[MAX_FIELDS];
     kernel->taken_from = NULL;
     kernel->tuple = tuple;
