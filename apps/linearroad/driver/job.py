@@ -159,8 +159,9 @@ class _Drive:
             try:
                 self.stream.start()
                 everything = chain((first,), rows)
-                self.sender.run(everything, self.stop, self.receiver.done.is_set, look)
-                self._await_answers(look)
+                ended = self.receiver.done.is_set
+                complete = self.sender.run(everything, self.stop, ended, look)
+                self._await_answers(complete, look)
             except WireError as error:
                 self.receiver.done.wait(1.0)  # what the system says about it explains more
                 self.result.ended = str(self.receiver.error or error)
@@ -170,9 +171,9 @@ class _Drive:
         self.result.wall_seconds = self.stream.wall_s()
         self.result.response_s = self.receiver.delays.by_kind()
 
-    def _await_answers(self, look: Callable[[], None]) -> None:
+    def _await_answers(self, complete: bool, look: Callable[[], None]) -> None:
         result, receiver = self.result, self.receiver
-        if receiver.done.is_set():
+        if not complete and receiver.done.is_set():
             told = f"{self.connection.name} ended before the last rows"
             result.ended = str(receiver.error or told)
             return

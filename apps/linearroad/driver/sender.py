@@ -81,13 +81,14 @@ class Sender:
     def run(
         self, seconds: Iterable[Second], stop: Stop, ended: Callable[[], bool],
         look: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """Send seconds until there are no more, `stop` is set, or the system has ended."""
+    ) -> bool:  # fmt: skip
+        """Send seconds until `stop` is set or the system has ended; returns whether all are sent."""
         for second in seconds:
             if not self._wait(second.second, stop, ended, look):
-                return
+                return False
             self._send(second)
             look()
+        return True
 
     def _wait(
         self, second: int, stop: Stop, ended: Callable[[], bool], look: Callable[[], None]

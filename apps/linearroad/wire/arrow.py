@@ -40,10 +40,23 @@ _SCHEMA, _BATCH = 1, 3  # types of messages
 
 
 class _Frame(NamedTuple):
-    """A frame: the type of its message, and all of its bytes."""
+    """A frame: the type of its message, and all of its bytes, until the next frame is read."""
 
     type: int
     data: NDArray[np.uint8]
+
+
+class _Memory:
+    """Memory for one frame after the other: fresh memory for each costs more than reading it."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def room(self, size: int) -> NDArray[np.uint8]:
+        """So many bytes, those of the last call included."""
+        if size > len(self._bytes):
+            self._bytes = np.empty(size + size // 4, np.uint8)
+        return self._bytes[:size]
 
 
 class Arrow:
@@ -118,7 +131,8 @@ class Arrow:
 
     def no_answers(self) -> Answers:
         """No answers, as `answers` gives them."""
-        return Answers.none()
+        columns = [np.empty(0, kind.to_pandas_dtype()) for kind in ANSWER_SCHEMA.types]
+        return Answers(*columns)
 
     def lines(self, answers: Answers, arrival_ms: int) -> NDArray[np.uint8]:
         """The answers as lines, with the time of arrival as Emit."""
@@ -165,9 +179,9 @@ class _Buffers:
 
 def _batches(connection: Connection, schema: Any) -> Iterator[Any]:
     """The batches of a stream that must have a schema; None while nothing has arrived."""
-    known = False
+    known, memory = False, _Memory()
     while True:
-        frame = yield from _frame(connection)
+        frame = yield from _frame(connection, memory)
         if frame is None:
             return
         try:
@@ -200,7 +214,7 @@ def _check_schema(connection: Connection, message: Any, kind: int, schema: Any) 
         raise WireError(f"{connection.name} sent a stream of other columns than {told}")
 
 
-def _frame(connection: Connection) -> Generator[None, None, _Frame | None]:
+def _frame(connection: Connection, memory: _Memory) -> Generator[None, None, _Frame | None]:
     """The next frame; None at the end of the stream."""
     prefix = bytearray(8)
     got = yield from read_exactly(connection, memoryview(prefix), within_frame=False)
@@ -229,7 +243,7 @@ def _frame(connection: Connection) -> Generator[None, None, _Frame | None]:
             f"{connection.name} ended within a frame, {got:,} of {length:,} bytes of metadata"
         )
     kind, body = _announced(connection, bytes(metadata))
-    data = np.empty(8 + length + body, np.uint8)
+    data = memory.room(8 + length + body)
     data[:8], data[8 : 8 + length] = prefix, metadata
     got = yield from read_exactly(connection, data[8 + length :].data, within_frame=True)
     if got < body:

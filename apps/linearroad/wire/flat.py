@@ -178,8 +178,8 @@ class Flat:
         return Answers(kind[:good], time[:good], who[:good], value[:good], amount[:good], malformed)
 
     def no_answers(self) -> Answers:
-        """No answers, as `answers` gives them."""
-        return Answers.none()
+        """No answers, as `answers` gives them; compiles what parses answers."""
+        return self._answers(_Text(None))
 
     def lines(self, answers: Answers, arrival_ms: int) -> NDArray[np.uint8]:
         """The answers as lines, with the time of arrival as Emit."""

@@ -79,18 +79,15 @@ class Answers:
         for column in (self.kind, self.time, self.who, self.value, self.amount):
             column.flags.writeable = False
 
-    @classmethod
-    def none(cls) -> Answers:
-        """No answers, with which kernels are compiled."""
-        types = (np.int8, np.int32, np.int32, np.int32, np.int64)
-        return cls(*(np.empty(0, dtype) for dtype in types))  # type: ignore[arg-type]
-
     def __len__(self) -> int:
         return len(self.kind)
 
 
 class Wire(Protocol):
-    """Rows and answers as bytes. Iterators yield None while there is nothing."""
+    """Rows and answers as bytes. Iterators yield None while there is nothing.
+
+    Rows and answers that an iterator yields are valid until the next ones: their memory is reused.
+    """
 
     name: str
     #: Whether drivers send time marks unless told otherwise.

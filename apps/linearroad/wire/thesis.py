@@ -92,19 +92,11 @@ class Thesis:
             if tuples is None:
                 yield None
                 continue
-            known = (tuples[:, 0] >= 0) & (tuples[:, 0] < KINDS)
-            malformed = [",".join(map(str, row)) for row in tuples[~known].tolist()]
-            good = tuples if known.all() else tuples[known]
-            many = len(good)
-            kind, amount = np.empty(many, np.int8), np.empty(many, np.int64)
-            who, value = np.empty(many, np.int32), np.empty(many, np.int32)
-            answers_of_tuples(good, kind, who, value, amount)
-            times = np.full(many, -1, np.int32)
-            yield TupleAnswers(kind, times, who, value, amount, malformed, good)
+            yield _answers(tuples)
 
     def no_answers(self) -> Answers:
-        """No answers, as `answers` gives them."""
-        return TupleAnswers.none()
+        """No answers, as `answers` gives them; compiles what decodes answers."""
+        return _answers(np.empty((0, ANSWER_FIELDS), np.int32))
 
     def lines(self, answers: Answers, arrival_ms: int) -> NDArray[np.uint8]:
         """The answers as lines, after their time of arrival."""
@@ -118,6 +110,18 @@ def _block(tuples: Tuples) -> Block:
     of_tuples(tuples, block)
     block.flags.writeable = False
     return block
+
+
+def _answers(tuples: Tuples) -> TupleAnswers:
+    known = (tuples[:, 0] >= 0) & (tuples[:, 0] < KINDS)
+    malformed = [",".join(map(str, row)) for row in tuples[~known].tolist()]
+    good = tuples if known.all() else tuples[known]
+    many = len(good)
+    kind, amount = np.empty(many, np.int8), np.empty(many, np.int64)
+    who, value = np.empty(many, np.int32), np.empty(many, np.int32)
+    answers_of_tuples(good, kind, who, value, amount)
+    times = np.full(many, -1, np.int32)
+    return TupleAnswers(kind, times, who, value, amount, malformed, good)
 
 
 def _tuples(connection: Connection, fields: int) -> Iterator[Tuples | None]:
