@@ -69,3 +69,16 @@ def tuple_of_row(row: Sequence[int]) -> bytes:
     }  # fmt: skip
     used = (kind, time, max(vid, 0), *by_type.get(kind, ()))
     return struct.pack("<9i", *used, *[0] * (9 - len(used)))
+
+
+def tuple_of_answer(answer: Answer) -> bytes:
+    """An answer of the thesis' query as 20 bytes; an alert's value is 100 * Dir + Mile."""
+    kind, _, who, value, amount = answer
+    fields = {
+        0: (amount, value, 0),
+        1: (amount, value % 100, value // 100),
+        2: (amount, 0, 0),
+        3: (amount, 0, 0),
+        4: (value, amount, 0),
+    }[kind]
+    return struct.pack("<5i", kind, who, *fields)

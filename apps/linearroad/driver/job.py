@@ -10,13 +10,14 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from linearroad.driver.receiver import AnswerDigests, AnswerFile, Keeper, Receiver, limits_s
+from linearroad.driver.receiver import AnswerDigests, AnswerFile, Keeper, Receiver
 from linearroad.driver.results import DriveOptions, DriveResult, write_summary
 from linearroad.driver.sender import Sender
 from linearroad.driver.traffic import Second, seconds
 from linearroad.generation.manifest import read_manifest
 from linearroad.input import RowReader, length_s, open_input, unverified
 from linearroad.output.digests import differences, write_digests
+from linearroad.output.sink import limits_of
 from linearroad.output.writers import RESULTS, RejectWriter
 from linearroad.run.copies import Copy, copies_of
 from linearroad.wire import wire_named
@@ -49,7 +50,7 @@ def drive(
     _check(options)
     place = address(to, "--to")
     copies = copies_of(source, options.expressways)
-    readers = open_input(source)
+    readers = open_input(source, wire.rules)
     stream = StreamTime(options.speed, clock=clock)
     try:
         with result_folder(out, source, RESULTS):
@@ -134,6 +135,7 @@ class _Drive:
     ) -> None:  # fmt: skip
         marks = wire.marks if options.marks is None else options.marks
         self.connection, self.stream, self.options = connection, stream, options
+        self.wire = wire
         self.sender = Sender(connection, wire, stream, copies, marks)
         self.receiver = Receiver(connection, wire, stream, keeper, rejects)
         if self.receiver.due is not None:
@@ -179,7 +181,7 @@ class _Drive:
             return
         result.interrupted = result.interrupted_by_user = self.stop.is_set()
         self.sender.end()
-        longest_s = max(limits_s(self.options.wire).values()) / self.options.speed
+        longest_s = max(limits_of(self.wire.rules).values()) / self.options.speed
         quiet_s = max(longest_s, self.options.quiet_s)
         receiver.wait(quiet_s, lambda: self.stop.times_asked > 1, look)
         if receiver.error is not None:

@@ -15,7 +15,7 @@ from linearroad.driver.matching import DueTimes
 from linearroad.input import Reject
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import Digests
-from linearroad.output.sink import LIMITS_S, TYPES
+from linearroad.output.sink import TYPES, limits_of
 from linearroad.output.writers import RejectWriter
 from linearroad.schema import KINDS
 from linearroad.wire.connection import Connection
@@ -25,17 +25,10 @@ from xstream.errors import XStreamError
 from xstream.io.clock import StreamTime
 from xstream.io.response_times import ResponseTimes
 
-__all__ = ["THESIS_LIMITS_S", "AnswerDigests", "AnswerFile", "Receiver", "limits_s"]
+__all__ = ["AnswerDigests", "AnswerFile", "Receiver"]
 
-#: How long answers may take by the thesis (section 3.3.2).
-THESIS_LIMITS_S = dict(zip(TYPES, (15, 15, 60, 90, 120), strict=True))
 SPAN_S = 256  # seconds before an arrival whose answers are counted together
 MOST_KEPT = 10_000  # malformed answers in `rejects.csv`
-
-
-def limits_s(wire: str) -> dict[str, int]:
-    """How long answers of each kind may take on a wire."""
-    return THESIS_LIMITS_S if wire == "thesis" else LIMITS_S
 
 
 class Keeper(Protocol):
@@ -98,8 +91,7 @@ class Receiver:
     ) -> None:  # fmt: skip
         self._connection, self._wire, self._stream = connection, wire, stream
         self._keeper, self._rejects = keeper, rejects
-        self._limits_s = limits_s(wire.name)
-        self.delays = ResponseTimes(self._limits_s)
+        self.delays = ResponseTimes(limits_of(wire.rules))
         self.counts = dict.fromkeys(TYPES, 0)
         #: Answers before their rows were due, of no known row, and frames that are no answers.
         self.early = self.unknown = self.malformed = 0

@@ -82,7 +82,7 @@ class Sender:
         self, seconds: Iterable[Second], stop: Stop, ended: Callable[[], bool],
         look: Callable[[], None],
     ) -> bool:  # fmt: skip
-        """Send seconds until `stop` is set or the system has ended; returns whether all are sent."""
+        """Send seconds, unless `stop` is set or the system ends; returns whether all were sent."""
         for second in seconds:
             if not self._wait(second.second, stop, ended, look):
                 return False

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from linearroad.run.command import BaseCredit, BaseToll, FrequentTraveller
+
 __all__ = ["serve_command"]
 
 
@@ -17,7 +19,7 @@ def _option(help: str, *names: str) -> Any:
 _LISTEN = "HOST:PORT to listen on; with port 0 a free one is chosen and printed."
 Listen = Annotated[str, _option(_LISTEN)]
 WireName = Annotated[str, _option("Format of rows and answers: flat, thesis or arrow.")]
-Rules = Annotated[str, _option("Rule set: paper, brandeis or walmart.")]
+Rules = Annotated[str, _option("Rule set: paper, brandeis, walmart or thesis.")]
 HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
 Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
 SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
@@ -39,15 +41,20 @@ def serve_command(
     expressways: Expressways = None,
     threads: Threads = 1,
     memory: Memory = "refcount-lazy",
+    basetoll: BaseToll = 2,
+    basecredit: BaseCredit = 50,
+    ftmin: FrequentTraveller = 500,
     once: Once = False,
     stall_s: StallS = 60.0,
 ) -> None:
     """Answer drivers over the network, one at a time, with the queries of `run`."""
+    from linearroad.rules import Tariff
     from linearroad.service.job import ServeOptions, history_of_copies, serve
     from linearroad.tables.history import load_history
     from xstream.console.stop import Stop
 
-    options = ServeOptions(listen, wire, rules, threads, memory, once, stall_s)
+    tariff = Tariff(basetoll, basecredit, ftmin)
+    options = ServeOptions(listen, wire, rules, threads, memory, once, tariff, stall_s)
     known = load_history(history, tolls, segment_history)
     if expressways is not None:
         known = history_of_copies(known, history, expressways)

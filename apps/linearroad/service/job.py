@@ -15,7 +15,7 @@ import numpy as np
 import xstream as xs
 from linearroad.output.summary import RunOptions
 from linearroad.rowforms import PAPER, THESIS
-from linearroad.rules import rules_named
+from linearroad.rules import DEFAULT_TARIFF, Tariff, rules_named
 from linearroad.run.copies import ORIGINAL, copies_of
 from linearroad.run.engine import Engine, connect_writer
 from linearroad.service.door import Door, dismiss
@@ -42,6 +42,7 @@ class ServeOptions:
     threads: int = 1
     memory: str = "refcount-lazy"
     once: bool = False  # end after one driver
+    tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
     stall_s: float = STALL_S
 
 
@@ -82,10 +83,10 @@ def serve(
     on_ready: Callable[[str], None] = lambda address: None,
 ) -> list[Served]:  # fmt: skip
     """Serve drivers until `stop` is set, or one driver with `once`; returns what each got."""
-    rules_named(options.rules)
+    rules_named(options.rules, options.tariff)
     wire = wire_named(options.wire)
-    if wire.name == "thesis":
-        raise InputError("--wire thesis requires --rules thesis")
+    if (wire.rules == "thesis") != (options.rules == "thesis"):
+        raise InputError("--wire thesis and --rules thesis require each other")
     if options.threads < 1:
         raise InputError(f"--threads must be a positive number, not {options.threads}")
     door, served = Door(address(options.listen, "--listen"), options.stall_s), list[Served]()
@@ -118,7 +119,9 @@ class _Query:
         manager = xs.memory_manager(options.memory)
         form = THESIS if options.rules == "thesis" else PAPER
         self.feed = DriverFeed(door, wire, manager, stop, ready, form)
-        settings = RunOptions(options.rules, memory=options.memory, threads=options.threads)
+        settings = RunOptions(
+            options.rules, memory=options.memory, threads=options.threads, tariff=options.tariff
+        )
         self.engine = Engine([self.feed], [ORIGINAL], history, settings)
         self._encode = wire.answer_encoder()
         none = wire.no_answers()

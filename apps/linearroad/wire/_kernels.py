@@ -18,12 +18,14 @@ from linearroad.schema import (
     QID,
     REPORTS,
     SEG,
+    SEGMENTS,
     SEND,
     SINIT,
     SPD,
     TIME,
     TOD,
     TOLL,
+    TRAVEL_TIME,
     TYPE,
     VID,
     XWAY,
@@ -40,6 +42,7 @@ __all__ = [
     "parse_answers",
     "shift_rows",
     "to_tuples",
+    "tuples_of_answers",
 ]
 
 NEWLINE, RETURN, COMMA, MINUS, ZERO, NINE = 10, 13, 44, 45, 48, 57
@@ -213,6 +216,24 @@ def of_tuples(tuples, block):
         for k in range(TUPLE_FIELDS - 3):
             column = _REPORT_COLUMNS[k] if row[0] == REPORTS else _REQUEST_COLUMNS[k]
             block[column, i] = row[3 + k]
+
+
+@xs.compiled
+def tuples_of_answers(kind, who, value, amount, out):
+    """Answers by the rules of the thesis as tuples of five numbers; fields without use are 0.
+
+    An alert has its direction and mile in the value, and its expressway in the amount.
+    """
+    for i in range(len(kind)):
+        k, row = kind[i], out[i]
+        spent = min(max(amount[i], _INT32_MIN), _INT32_MAX)
+        row[0], row[1], row[2], row[3], row[4] = k, who[i], spent, 0, 0
+        if k == TOLL:
+            row[3] = value[i]
+        elif k == ALERT:
+            row[3], row[4] = value[i] % SEGMENTS, value[i] // SEGMENTS
+        elif k == TRAVEL_TIME:
+            row[2], row[3] = value[i], spent
 
 
 @xs.compiled

@@ -62,7 +62,7 @@ class _Memory:
 class Arrow:
     """Arrow IPC streams."""
 
-    name, marks = "arrow", True
+    name, rules, marks = "arrow", "paper", True
 
     def row_encoder(self) -> Callable[[Block], Iterator[Any]]:
         """A function from rows to buffers of a stream."""

@@ -58,7 +58,7 @@ class _Text:
 class Flat:
     """Lines of text."""
 
-    name, marks = "flat", False
+    name, rules, marks = "flat", "paper", False
 
     def row_encoder(self) -> Callable[[Block], Iterator[Any]]:
         """A function from rows to lines."""

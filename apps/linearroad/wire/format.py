@@ -90,6 +90,9 @@ class Wire(Protocol):
     """
 
     name: str
+    #: The rule set whose rows and answers it carries: that of the paper also stands for those that
+    #: have the same rows and answers.
+    rules: str
     #: Whether drivers send time marks unless told otherwise.
     marks: bool
 

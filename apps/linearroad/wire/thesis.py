@@ -20,6 +20,7 @@ from linearroad.wire._kernels import (
     format_arrivals,
     of_tuples,
     to_tuples,
+    tuples_of_answers,
 )
 from linearroad.wire.connection import Connection, Cut
 from linearroad.wire.format import ERROR, MOST_ERROR_BYTES, Answers, Block, other_side_failed
@@ -44,7 +45,7 @@ class TupleAnswers(Answers):
 class Thesis:
     """Tuples of fixed length."""
 
-    name, marks = "thesis", False
+    name, rules, marks = "thesis", "thesis", False
 
     def row_encoder(self) -> Callable[[Block], Iterator[Any]]:
         """A function from rows of the thesis to tuples."""
@@ -79,10 +80,13 @@ class Thesis:
         return _block(np.empty((0, TUPLE_FIELDS), np.int32))
 
     def answer_encoder(self) -> Callable[..., Iterator[Any]]:
-        """A function from tuples of answers to bytes."""
+        """A function from answers by the rules of the thesis to tuples."""
 
-        def encode(tuples: Tuples) -> Iterator[Any]:
-            yield np.ascontiguousarray(tuples, "<i4")
+        def encode(*columns: NDArray[Any]) -> Iterator[Any]:
+            kind, _, who, value, amount = columns
+            tuples = np.empty((len(kind), ANSWER_FIELDS), np.int32)
+            tuples_of_answers(kind, who, value, amount, tuples)
+            yield tuples.astype("<i4", copy=False)
 
         return encode
 

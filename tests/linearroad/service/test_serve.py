@@ -27,12 +27,12 @@ from xstream.errors import InputError
 FAST = 20_000.0
 
 
-def without_emit(path: Path) -> list[str]:
+def without_emit(path: Path, rules: str = "paper") -> list[str]:
     """The answers of a file, sorted, without their times of arrival."""
     found = []
     for line in path.read_text().splitlines():
         fields = line.split(",")
-        del fields[3 if fields[0] == "0" else 2]
+        del fields[0 if rules == "thesis" else 3 if fields[0] == "0" else 2]
         found.append(",".join(fields))
     return sorted(found)
 
@@ -42,10 +42,10 @@ def expected(
     directory: Path, history: History, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[str]]:
     found = {}
-    for rules in ("paper", "brandeis", "walmart"):
+    for rules in ("paper", "brandeis", "walmart", "thesis"):
         out = tmp_path_factory.mktemp(rules)
         run(directory, out, history, RunOptions(rules))
-        found[rules] = without_emit(out / "output.csv")
+        found[rules] = without_emit(out / "output.csv", rules)
     return found
 
 
@@ -58,6 +58,8 @@ def expected(
         ("arrow", "paper", False, 2),
         ("arrow", "brandeis", None, 1),
         ("flat", "walmart", None, 1),
+        ("thesis", "thesis", None, 1),
+        ("thesis", "thesis", True, 1),
     ],
 )
 def test_answers_over_the_network_are_those_of_a_run(
@@ -70,7 +72,8 @@ def test_answers_over_the_network_are_those_of_a_run(
             how = DriveOptions(wire=wire, speed=FAST, marks=marks)
             result = drive(directory, service.address, tmp_path / place, how)
             assert result.ended is None
-            assert without_emit(tmp_path / place / "output.csv") == expected[rules]
+            assert without_emit(tmp_path / place / "output.csv", rules) == expected[rules]
+            assert expected[rules]
     assert [served.error for served in service.served] == [None, None]
 
 

@@ -136,8 +136,8 @@ def test_tuples_of_answers_are_written_after_their_arrival(
     tuples: list[tuple[int, ...]], cuts: list[int], arrival_ms: int
 ) -> None:
     wire = WIRES["thesis"]
-    sent_tuples = np.array(tuples, np.int32).reshape(-1, 5)
-    with sent(cut_at(joined(wire.answer_encoder()(sent_tuples)), cuts)) as far:
+    data = np.array(tuples, "<i4").tobytes()
+    with sent(cut_at(data, cuts)) as far:
         found = [some for some in wire.answers(far) if some is not None]
     assert all(isinstance(some, TupleAnswers) for some in found)
     text = b"".join(wire.lines(some, arrival_ms).tobytes() for some in found).decode()
@@ -146,3 +146,17 @@ def test_tuples_of_answers_are_written_after_their_arrival(
     assert text.splitlines() == [f"{stamp},{','.join(map(str, row))}" for row in good]
     bad = [text for some in found for text in some.malformed]
     assert bad == [",".join(map(str, row)) for row in tuples if not 0 <= row[0] <= 4]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4), INT32, INT32, st.integers(0, 199), st.integers(-(2**31), 2**31 - 1)
+        ),
+        max_size=30,
+    )
+)
+def test_answers_by_the_thesis_are_tuples_of_the_reference(answers: list[reference.Answer]) -> None:
+    data = joined(WIRES["thesis"].answer_encoder()(*columns_of(answers)))
+    assert data == b"".join(reference.tuple_of_answer(answer) for answer in answers)
