@@ -7,19 +7,18 @@ from linearroad.validation.tables import Frame, Workshop
 __all__ = ["accident_minutes"]
 
 
-def accident_minutes(shop: Workshop, followed: Frame, rules: str, last_minute: int) -> Frame:
+def accident_minutes(shop: Workshop, stops: Frame, rules: str, last_minute: int) -> Frame:
     """`xway, dir, seg, minute`, each once, up to the last minute that is needed."""
     # Many vehicles stand in queues, each at its own place; only places with two matter.
     standing = shop.keep(
         shop.table(
             """
             SELECT vid, xway, dir, lane, pos, time, standing_until FROM (
-                SELECT *, standing_at AS pos, min(vid) OVER place AS one, max(vid) OVER place AS two
-                FROM {followed} WHERE standing_at IS NOT NULL
-                WINDOW place AS (PARTITION BY xway, dir, lane, standing_at))
+                SELECT *, min(vid) OVER place AS one, max(vid) OVER place AS two
+                FROM {stops} WINDOW place AS (PARTITION BY xway, dir, lane, pos))
             WHERE one < two
             """,
-            followed=followed,
+            stops=stops,
         )
     )
     if rules == "paper":

@@ -1,4 +1,4 @@
-"""The output of a run: its summary, and its answers in the columns that are compared."""
+"""The answers of a run or of any other system, in the columns that are compared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearroad.generation.manifest import read_json
-from linearroad.validation.rows import lines, unpacked
+from linearroad.validation.flat import write_answers
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
-__all__ = ["LIMITS_S", "RULES", "TYPES", "Run", "read_answers", "read_run"]
+__all__ = [
+    "LIMITS_S",
+    "RULES",
+    "TYPES",
+    "Run",
+    "emits_differ",
+    "read_answers",
+    "read_run",
+]
 
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 LIMITS_S = (5, 5, 5, 10, 30)
@@ -32,6 +40,7 @@ FIELDS = {
     3: (5, {"time": 1, "emit": 2, "key": 3, "amount": 4}),
     4: (6, {"time": 1, "emit": 2, "key": 3, "value": 4, "amount": 5}),
 }
+PATTERN = r"\A[0-4](,-?[0-9]+(\.[0-9]+)?)+\z"
 KEY = "CASE WHEN type IN (0, 1) THEN vid ELSE qid END"
 VALUE = """CASE type WHEN 0 THEN lav WHEN 1 THEN seg WHEN 2 THEN resulttime WHEN 3 THEN 0
            ELSE traveltime END"""
@@ -40,16 +49,23 @@ AMOUNT = "CASE WHEN type IN (0, 4) THEN toll WHEN type = 1 THEN 0L ELSE bal END"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's directory and the contents of its summary."""
+    """Answers to be judged: of a run with its summary, or one file of any system."""
 
-    directory: Path
+    directory: Path  # where the verdict is written
     answers: Path
     summary: dict[str, Any]
 
     @property
-    def paced(self) -> bool:
-        """Whether Emit is meaningful: the run was paced."""
+    def timed(self) -> bool | None:
+        """Whether Emit is meaningful; None if that depends on the answers (`emits_differ`)."""
+        if not self.summary:
+            return None
         return bool(self.summary.get("speed", "max") != "max")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the answers must be in order of time, as `run` writes them."""
+        return "rows_by_type" in self.summary
 
     @property
     def interrupted_at(self) -> int | None:
@@ -59,26 +75,32 @@ class Run:
         return int(self.summary.get("stream_seconds", 0))
 
 
-def read_run(directory: Path) -> Run:
-    """Read a run's directory; raises an error that names what is missing."""
-    if not directory.is_dir():
-        raise InputError(f"{directory} does not exist or is not a directory")
-    summary = directory / "summary.json"
+def read_run(output: Path) -> Run:
+    """A run's directory, or a file of answers; raises an error that names what is missing."""
+    if output.is_file():
+        return Run(output.parent, output, {})
+    if not output.is_dir():
+        raise InputError(f"{output} does not exist")
+    summary = output / "summary.json"
+    found = [path for form in ("csv", "parquet") if (path := output / f"output.{form}").is_file()]
     if not summary.is_file():
+        name = found[0] if found else output / "output.csv"
         raise InputError(
-            f"{directory} has no summary.json: the run has not finished, or was killed, and its "
-            "answers are incomplete; or it is not what `linearroad run` wrote"
+            f"{output} has no summary.json: the run has not finished, or was killed, and its "
+            f"answers are incomplete; answers of another system are judged by --output {name}"
         )
-    found = [
-        path for form in ("csv", "parquet") if (path := directory / f"output.{form}").is_file()
-    ]
     if not found:
-        raise InputError(f"{directory} has neither output.csv nor output.parquet")
+        raise InputError(f"{output} has neither output.csv nor output.parquet")
     # A directory that was used twice contains both; the later file belongs to the summary.
     answers = max(found, key=lambda path: path.stat().st_mtime_ns)
     if answers.suffix == ".csv" and not _ends_with_a_line(answers):
         raise InputError(f"{answers} ends within a line: it is incomplete")
-    return Run(directory, answers, read_json(summary))
+    return Run(output, answers, read_json(summary))
+
+
+def emits_differ(shop: Workshop, answers: Frame) -> bool:
+    """Whether any Emit is not its Time: where all are equal, a system has not been timed."""
+    return not answers.where("malformed IS NULL AND emit_ms <> 1000L * time").isEmpty()
 
 
 def _ends_with_a_line(path: Path) -> bool:
@@ -120,29 +142,22 @@ def _of_parquet(shop: Workshop, path: Path) -> Frame:
 
 def _of_flat(shop: Workshop, path: Path) -> Frame:
     """Lines as in docs/linear-road-rules.md, section 4.1, kept as Parquet for several passes."""
-    told = lines(shop, unpacked(shop, path, -1)).selectExpr(
-        "line", "place", "split(line, ',', -1) AS f",
-    ).selectExpr(
-        "line", "place", "f",
-        r"""CASE WHEN rlike(line, '\\A[0-4](,-?[0-9]+(\\.[0-9]+)?)+\\z')
-                 THEN CAST(f[0] AS tinyint) END AS kind""",
-    )  # fmt: skip
-    width = "CASE kind " + " ".join(f"WHEN {k} THEN {n}" for k, (n, _) in FIELDS.items()) + " END"
+    target = shop.folder / "answers.parquet"
+    write_answers(path, target, PATTERN, {kind: width for kind, (width, _) in FIELDS.items()}, 0)
 
     def field(name: str) -> str:
         places = {kind: at[name] for kind, (_, at) in FIELDS.items() if name in at}
-        cases = " ".join(f"WHEN {kind} THEN f[{at}]" for kind, at in places.items())
+        cases = " ".join(f"WHEN {kind} THEN f{at}" for kind, at in places.items())
         return f"CASE kind {cases} WHEN kind THEN '0' END"
 
-    parsed = told.selectExpr("line", "place", f"IF(size(f) = {width}, kind, NULL) AS kind", "f")
-    typed = parsed.selectExpr(
+    typed = shop.spark.read.parquet(str(target)).selectExpr(
         "kind AS type",
         f"try_cast({field('time')} AS int) AS time",
         f"CAST(round(try_cast({field('emit')} AS double) * 1000) AS bigint) AS emit_ms",
         f"try_cast({field('key')} AS int) AS key",
         f"try_cast({field('value')} AS int) AS value",
         f"try_cast({field('amount')} AS bigint) AS amount",
-        "place", "line",
+        "place", "coalesce(line, concat_ws(',', f0, f1, f2, f3, f4, f5)) AS line",
     )  # fmt: skip
     whole = " AND ".join(f"{name} IS NOT NULL" for name in ("type", "time", "emit_ms", "key",
                                                             "value", "amount"))  # fmt: skip

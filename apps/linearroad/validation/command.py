@@ -19,7 +19,10 @@ REPORT = "report.html"
 
 def validate_command(
     input: Annotated[Path, typer.Option(help="The input of the run.")],
-    output: Annotated[Path, typer.Option(help="The output directory of the run.")],
+    output: Annotated[
+        Path,
+        typer.Option(help="The output directory of a run, or a file of answers of any system."),
+    ],
     history: Annotated[Path | None, typer.Option(help="Generated directory with history.")] = None,
     tolls: Annotated[Path | None, typer.Option(help="TollHistory file, flat or Parquet.")] = None,
     segment_history: Annotated[
@@ -45,9 +48,10 @@ def validate_command(
     from linearroad.validation.progress import steps
     from xstream.console import check_output_file, require_package
 
+    folder = output.parent if output.is_file() else output
     if report:
         require_package("plotly")
-        check_output_file(output / REPORT)
+        check_output_file(folder / REPORT)
     with steps(further=int(report)) as say:
         paths = HistoryPaths(history, tolls, segment_history)
         shown = validate(input, output, paths, rules, minutes, master, say)
@@ -55,11 +59,11 @@ def validate_command(
             from linearroad.validation.page import write_report
 
             say("drawing the report")
-            page = write_report(output, shown)
+            page = write_report(folder, shown)
     if json:
         typer.echo(json_module.dumps(shown.verdict.as_dict(), indent=1))
     else:
-        show(shown.verdict, output)
+        show(shown.verdict, folder)
         if report:
             typer.echo(f"report: {page}")
     if not shown.verdict.passed:

@@ -26,8 +26,13 @@ class Comparison:
     differences: Frame  # kind, type, time, key, expected_*, answered_*
 
 
-def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> Comparison:
-    """Compare as multisets: an answer is right as often as it is expected."""
+def compare(
+    shop: Workshop, expected: Expected, answers: Frame, timed: bool, ordered: bool
+) -> Comparison:
+    """Compare as multisets: an answer is right as often as it is expected.
+
+    `timed`: Emit counts. `ordered`: so does the order of the answers' seconds.
+    """
     whole = answers.where("malformed IS NULL")
     accepted = _accepted(shop, expected, whole)
     each = shop.table(
@@ -62,8 +67,9 @@ def compare(shop: Workshop, expected: Expected, answers: Frame, paced: bool) -> 
         totals=totals,
     )
     odd = totals.where("odd IS NOT NULL").select("type", "odd.*")
-    differences = _paired(shop, odd).unionByName(_unlike(shop, answers, paced))
-    differences = differences.unionByName(_disordered(shop, whole))
+    differences = _paired(shop, odd).unionByName(_unlike(shop, answers, timed))
+    if ordered:
+        differences = differences.unionByName(_disordered(shop, whole))
     return Comparison(minutes, shop.keep(differences))
 
 
@@ -158,7 +164,7 @@ def _paired(shop: Workshop, odd: Frame) -> Frame:
     )
 
 
-def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
+def _unlike(shop: Workshop, answers: Frame, timed: bool) -> Frame:
     """Malformed rows, and answers before their time or after their limit."""
     timing = f"""WHEN emit_ms < 1000L * time THEN 'early'
                  WHEN emit_ms - 1000L * time > {LIMIT_MS} THEN 'late'"""
@@ -166,7 +172,7 @@ def _unlike(shop: Workshop, answers: Frame, paced: bool) -> Frame:
         f"""
         SELECT * FROM (
             SELECT CASE WHEN malformed IS NOT NULL THEN 'malformed'
-                        {timing if paced else ""} END AS kind,
+                        {timing if timed else ""} END AS kind,
                    type, time, key, CAST(NULL AS int) AS expected_value,
                    CAST(NULL AS bigint) AS expected_amount, value AS answered_value,
                    amount AS answered_amount, emit_ms, malformed AS text

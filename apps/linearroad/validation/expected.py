@@ -40,9 +40,9 @@ def expect(shop: Workshop, rows: Input, history: History, rules: str, say: Say =
     """The answers that docs/linear-road-rules.md, sections 2 to 5 ask for."""
     followed = follow(shop, rows.reports, rules)
     say("quoting tolls and finding accidents")
-    accidents = accident_minutes(shop, followed, rules, rows.last_second // 60 + 1)
-    quotes = shop.keep(quote(shop, followed, accidents, rules))
-    notified = notify(shop, followed, quotes)
+    accidents = accident_minutes(shop, followed.standing, rules, rows.last_second // 60 + 1)
+    quotes = shop.keep(quote(shop, followed.counted, accidents, rules))
+    notified = notify(shop, followed.entered, quotes)
     charged = shop.keep(charges(shop, notified, rules))
     say("answering requests")
     travelled = shop.keep(travel_times(shop, rows.requests, history.segments))

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from linearroad.generation.manifest import read_manifest
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["History", "expenditures", "find_history", "travel_times"]
 
 TOLLS = ("vid", "day", "xway", "tolls")
 SEGMENTS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
 NEVER = 1e-9  # far less than any two different means or times can be apart
+SHAPE = (2, 100, 1440)  # directions, segments and minutes
+CELLS = 2 * 100 * 1440
 JOURNEY = "time int, qid int, traveltime int, toll bigint"
 
 
@@ -105,11 +104,13 @@ def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Fra
     asked = requests.where("type = 4")
     if segments is None:
         return asked.selectExpr("time", "qid", "-1 AS traveltime", "-1L AS toll")
-    means = shop.table(
+    # Ten days of a segment and minute are averaged where the journeys are computed: grouping them
+    # here would shuffle the largest table of all twice.
+    known = shop.table(
         """
-        SELECT s.xway, CAST((4 - s.day + 70) % 7 + 1 AS int) AS dow, s.min, s.dir, s.seg,
-               CAST(avg(s.lav) AS double) AS lav, CAST(avg(s.cnt) AS double) AS cnt
-        FROM {segments} AS s WHERE s.xway IN (SELECT xway FROM {asked}) GROUP BY 1, 2, 3, 4, 5
+        SELECT s.xway, CAST((4 - s.day + 70) % 7 + 1 AS int) AS dow,
+               CAST((s.dir * 100 + s.seg) * 1440 + s.min - 1 AS int) AS cell, s.lav, s.cnt
+        FROM {segments} AS s WHERE s.xway IN (SELECT xway FROM {asked})
         """,
         segments=segments,
         asked=asked,
@@ -117,24 +118,30 @@ def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Fra
     journeys = asked.select("time", "qid", "xway", "sinit", "send", "dow", "tod")
     return (
         journeys.groupBy("xway", "dow")
-        .cogroup(means.groupBy("xway", "dow"))
-        .applyInPandas(_travel, schema=JOURNEY)
+        .cogroup(known.groupBy("xway", "dow"))
+        .applyInArrow(_travel, schema=JOURNEY)
     )
 
 
-def _travel(journeys: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """All journeys of one expressway on one day of the week, segment by segment."""
-    import pandas as pd
+def _means(known: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean Lav and Cnt of every direction, segment and minute; 0 without any day."""
+    cell = known["cell"].to_numpy()
+    days = np.maximum(np.bincount(cell, minlength=CELLS), 1)
+    lav, cnt = (
+        (np.bincount(cell, known[name].to_numpy(), CELLS) / days).reshape(SHAPE)
+        for name in ("lav", "cnt")
+    )
+    return lav, cnt
 
-    shape = (2, 100, 1440)
-    lav, cnt = np.zeros(shape), np.zeros(shape)
-    at = (means["dir"].to_numpy(), means["seg"].to_numpy(), means["min"].to_numpy() - 1)
-    lav[at], cnt[at] = means["lav"].to_numpy(), means["cnt"].to_numpy()
-    sinit, send = journeys["sinit"].to_numpy(), journeys["send"].to_numpy()
-    tod = journeys["tod"].to_numpy()
+
+def _travel(asked: pa.Table, known: pa.Table) -> pa.Table:
+    """All journeys of one expressway on one day of the week, segment by segment."""
+    lav, cnt = _means(known)
+    journeys = {name: asked[name].to_numpy() for name in asked.column_names}
+    sinit, send, tod = journeys["sinit"], journeys["send"], journeys["tod"]
     direction = np.where(sinit <= send, 0, 1)
     length = np.abs(send - sinit)
-    gone, toll = np.zeros(len(journeys)), np.zeros(len(journeys), np.int64)  # minutes, cents
+    gone, toll = np.zeros(len(tod)), np.zeros(len(tod), np.int64)  # minutes, cents
     for step in range(int(length.max(initial=0))):
         here = np.flatnonzero(step < length)
         way = direction[here]
@@ -144,10 +151,10 @@ def _travel(journeys: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
         gone[here] += 60.0 / np.maximum(speed, 1.0)
         paid = (np.floor(speed + NEVER) < 40) & (vehicles > 50)
         toll[here] += np.where(paid, 2 * (vehicles - 50) ** 2, 0).astype(np.int64)
-    return pd.DataFrame(
+    return pa.table(
         {
-            "time": journeys["time"].to_numpy(),
-            "qid": journeys["qid"].to_numpy(),
+            "time": journeys["time"],
+            "qid": journeys["qid"],
             "traveltime": np.floor(60 * gone + 0.5 + NEVER).astype(np.int32),
             "toll": toll,
         }

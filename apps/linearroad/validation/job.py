@@ -12,7 +12,7 @@ from linearroad.failures import one_sentence
 from linearroad.files import whole
 from linearroad.generation.manifest import write_json
 from linearroad.spark import attempt, session
-from linearroad.validation.answers import RULES, Run, read_answers, read_run
+from linearroad.validation.answers import RULES, Run, emits_differ, read_answers, read_run
 from linearroad.validation.comparison import Comparison, compare
 from linearroad.validation.delays import delays
 from linearroad.validation.expected import Expected, expect
@@ -55,9 +55,13 @@ def validate(
     input: Path, output: Path, history: HistoryPaths | None = None, rules: str | None = None,
     minutes: int | None = None, master: str | None = None, say: Say = quiet,
 ) -> Shown:  # fmt: skip
-    """Check what a run wrote into `output`; writes `validation.json` and the differences there."""
+    """Judge a run's directory, or a file of answers of any system.
+
+    Writes `validation.json` and the differences into the directory, or next to the file.
+    """
     began = time.monotonic()
     run = read_run(output)
+    output = run.directory
     rules = rules or str(run.summary.get("rules", "paper"))
     if rules not in RULES:
         raise InputError(f"--rules must be one of {', '.join(RULES)}, not {rules!r}")
@@ -95,11 +99,12 @@ def _validate(
     say(f"following the vehicles of {rows.rows:,} rows")
     expected = expect(shop, rows, known, rules, say)
     say("comparing")
-    found = compare(shop, expected, answers, run.paced)
+    timed = emits_differ(shop, answers) if run.timed is None else run.timed
+    found = compare(shop, expected, answers, timed, run.ordered)
     verdict = Verdict(
         rules=rules,
-        speed=run.summary.get("speed", "max"),
-        paced=run.paced,
+        speed=run.summary.get("speed", 1 if timed else "unknown"),
+        paced=timed,
         rows=rows.rows,
         bad_rows=rows.bad_rows,
         last_second=rows.last_second,
@@ -107,7 +112,7 @@ def _validate(
         rows_by_second=rows.rows_by_second,
     )
     _count(shop, verdict, found)
-    if run.paced:
+    if timed:
         say("measuring delays")
         _time(shop, verdict, answers)
     differences = _described(shop, run, verdict, found, expected, rows, say)

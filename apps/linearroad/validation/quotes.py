@@ -15,24 +15,18 @@ LAV = {
 }
 
 
-def _statistics(shop: Workshop, followed: Frame) -> Frame:
+def _statistics(shop: Workshop, counted: Frame) -> Frame:
     return shop.table(
         """
-        SELECT xway, dir, seg, minute, count(*) AS vehicles, avg(speed / reports) AS average,
-               sum(speed) AS speed, sum(reports) AS reports
-        FROM (SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1 AS minute,
-                     CAST(spd AS bigint) AS speed, CAST(stands_for AS bigint) AS reports
-              FROM {followed} WHERE stands_for > 0
-              UNION ALL
-              SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1, sum(spd), count(*)
-              FROM {followed} WHERE stands_for IS NULL GROUP BY xway, dir, seg, time DIV 60, vid)
-        GROUP BY xway, dir, seg, minute
+        SELECT xway, dir, seg, minute, sum(vehicles) AS vehicles,
+               sum(average) / sum(vehicles) AS average, sum(speed) AS speed, sum(reports) AS reports
+        FROM {counted} GROUP BY xway, dir, seg, minute
         """,
-        followed=followed,
+        counted=counted,
     )
 
 
-def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Frame:
+def quote(shop: Workshop, counted: Frame, accidents: Frame, rules: str) -> Frame:
     """LAV, toll and nearest accident (or null) for every segment and minute with a report.
 
     These are all segments that a vehicle can enter, because it enters with a report.
@@ -47,7 +41,7 @@ def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Fram
                before AS (PARTITION BY xway, dir, seg ORDER BY minute
                           RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING)
         """,
-        statistics=_statistics(shop, followed),
+        statistics=_statistics(shop, counted),
     )
     # From the accident: vehicles that approach it within four segments, a minute later.
     warned = shop.table(
@@ -72,7 +66,7 @@ def quote(shop: Workshop, followed: Frame, accidents: Frame, rules: str) -> Fram
     )
 
 
-def notify(shop: Workshop, followed: Frame, quotes: Frame) -> Frame:
+def notify(shop: Workshop, entered: Frame, quotes: Frame) -> Frame:
     """Every segment entered, with the toll that is quoted for it; none on the exit lane."""
     return shop.table(
         """
@@ -82,6 +76,6 @@ def notify(shop: Workshop, followed: Frame, quotes: Frame) -> Frame:
         ON e.xway = q.xway AND e.dir = q.dir AND e.seg = q.seg
            AND e.time DIV 60 + 1 = q.minute
         """,
-        entered=followed.where("entered"),
+        entered=entered,
         quotes=quotes,
     )

@@ -7,21 +7,20 @@ on one expressway in one second the first counts: in file order, and by the orde
 
 from __future__ import annotations
 
-import lzma
-import shutil
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearroad.generation.manifest import read_manifest
+from linearroad.validation.flat import write_rows
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
-__all__ = ["Input", "input_files", "read_input", "unpacked"]
+__all__ = ["Input", "input_files", "read_input"]
 
 COLUMNS = (
     "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send",
@@ -36,8 +35,6 @@ REQUEST = """type IN (2, 3, 4) AND time >= 0 AND vid >= 0 AND qid >= 0 AND CASE 
         AND dow BETWEEN 1 AND 7 AND tod BETWEEN 1 AND 1440 END"""
 # A row's place in the input: its file, then its place in the file.
 FILE_BITS = 54
-# Blocks of a flat file are longer than 2^20 bytes, and have fewer than 2^33 lines.
-BLOCK_BITS, LINE_BITS = 20, 33
 
 
 @dataclass(frozen=True)
@@ -69,63 +66,11 @@ def input_files(path: Path) -> list[Path]:
     return found
 
 
-def _open_compressed(path: Path) -> BinaryIO:
-    if path.suffix == ".xz":
-        return cast(BinaryIO, lzma.open(path))
-    compression = {".gz": "gzip", ".zst": "zstd"}[path.suffix]
-    return cast(BinaryIO, pa.input_stream(path, compression=compression))
-
-
-def unpacked(shop: Workshop, path: Path, number: int) -> Path:
-    """A flat file as Spark can divide it: without compression, and with no CR at its very end.
-
-    A CR counts as part of the line's end only before a newline. Spark does not tell whether one
-    followed, so a letter is appended to a file that ends in a CR; the line stays invalid.
-    """
-    target = shop.folder / f"flat-{number}"
-    try:
-        if path.suffix in (".gz", ".zst", ".xz"):
-            with _open_compressed(path) as packed, target.open("wb") as plain:
-                shutil.copyfileobj(packed, plain, 1 << 22)
-        with (target if target.exists() else path).open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(file.tell() - 1, 0))
-            bare_return = file.read() == b"\r"
-        if bare_return:
-            if not target.exists():
-                shutil.copyfile(path, target)
-            with target.open("ab") as file:
-                file.write(b"x")
-    except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read to its end: {error}") from error
-    return target if target.exists() else path
-
-
-def lines(shop: Workshop, path: Path) -> Frame:
-    """The lines of a flat file, and their order: `line` without its end, `place`."""
-    return (
-        shop.spark.read.option("lineSep", "\n")
-        .text(str(path))
-        .selectExpr(
-            r"regexp_replace(value, '\\r\\z', '') AS line",
-            f"shiftleft(shiftright(_metadata.file_block_start, {BLOCK_BITS}), {LINE_BITS + 1})"
-            f" + (monotonically_increasing_id() & {(1 << LINE_BITS) - 1}L) AS place",
-        )
-    )
-
-
 def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
-    """Fifteen integers per line; a line that cannot be parsed has no type."""
-    fields = lines(shop, unpacked(shop, path, number)).selectExpr(
-        r"IF(rlike(line, '\\A-?[0-9]+(,-?[0-9]+){14}\\z'), split(line, ',', -1), NULL) AS field",
-        "place",
-    )
-    numbers = fields.selectExpr(
-        *(f"try_cast(field[{i}] AS int) AS {name}" for i, name in enumerate(COLUMNS)), "place"
-    )
-    whole = " AND ".join(f"{name} IS NOT NULL" for name in COLUMNS)
-    told = [f"IF({whole}, {name}, NULL) AS {name}" for name in COLUMNS]
-    return shop.keep(numbers.selectExpr(*told, "place"))
+    """Fifteen integers per line; a line that cannot be parsed is null in all of them."""
+    target = shop.folder / f"rows-{number}.parquet"
+    write_rows(path, target, COLUMNS)
+    return shop.spark.read.parquet(str(target))
 
 
 def _of_parquet(shop: Workshop, path: Path) -> Frame:

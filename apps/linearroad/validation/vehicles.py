@@ -1,23 +1,22 @@
 """Following each vehicle: trips, segments entered, standing still; one function per rule set.
 
-Each returns a table of the valid reports, with columns that depend on the vehicle's reports before
-and after:
-
-`first`          the report starts a trip
-`entered`        it shows the vehicle in another segment than before, or starts a trip
-`standing_at`    its Pos, if it is the fourth or a later one of equal reports; else null
-`standing_until` the second at which a standing vehicle no longer counts, for lack of reports
-`stands_for`     the number of reports that are summed in `spd`; null if they must be grouped
-`repeated`       another report of this second came before, which the rules forbid
+`entered`         the segments entered: a report in another segment than before, or the start of a
+                  trip (`first`)
+`standing`        the reports of standing vehicles, the fourth of equal ones and later; from
+                  `standing_until` on a vehicle no longer counts, for lack of reports
+`counted`         sums for the statistics of a segment and minute
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from linearroad.validation.chains import COUNTED as SUMS
+from linearroad.validation.chains import ENTERED, SCHEMA, STANDING, follow_paper
 from linearroad.validation.tables import Frame, Workshop
 
-__all__ = ["first_reports", "follow"]
+__all__ = ["Followed", "first_reports", "follow"]
 
-STEP = f"{30 << 32}L"
 COUNTED = "vid, xway, dir, seg, lane, time, spd, pos"
 
 
@@ -34,84 +33,49 @@ def first_reports(shop: Workshop, reports: Frame) -> Frame:
     )
 
 
-def follow(shop: Workshop, reports: Frame, rules: str) -> Frame:
-    """The valid reports, and what each means for its vehicle."""
+@dataclass(frozen=True)
+class Followed:
+    """What the reports mean, in three tables."""
+
+    entered: Frame  # vid, xway, dir, seg, lane, time, first
+    standing: Frame  # vid, xway, dir, lane, pos, time, standing_until
+    counted: Frame  # xway, dir, seg, minute, vehicles, average, speed, reports; in parts
+
+
+def follow(shop: Workshop, reports: Frame, rules: str) -> Followed:
+    """The segments entered, the standing vehicles and the sums of every segment and minute."""
     if rules == "paper":
-        # Repeated reports are rare, so they are detected during the computation, which is then
-        # run again without them.
-        followed = shop.keep(_paper(shop, reports))
-        if not followed.where("repeated").isEmpty():
-            followed = shop.keep(_paper(shop, first_reports(shop, reports)))
-        return followed
+        return _paper(shop, reports)
     follow_all = _brandeis if rules == "brandeis" else _walmart
-    followed = follow_all(shop, first_reports(shop, reports))
-    return shop.keep(followed.selectExpr("*", "CAST(NULL AS int) AS stands_for"))
-
-
-def _paper(shop: Workshop, reports: Frame) -> Frame:
-    """A trip continues exactly 30 s after the last report; vehicles stand in lanes 1 to 3.
-
-    A report's `state` is its Time and, below it, its place. So a vehicle's states order its
-    reports, and one is 30 s after another at the same place if their states differ by STEP.
-    Twelve million reports are sorted, once, by few and narrow columns.
-
-    A vehicle that reports once or twice in a minute needs no grouping for the minute's statistics:
-    of two reports from one segment the first stands for both.
-    """
-    chained = shop.table(
+    followed = shop.keep(follow_all(shop, first_reports(shop, reports)))
+    counted = shop.table(
         """
-        SELECT *, lag(state, 1) OVER w AS last, lag(state, 2) OVER w AS second_last,
-               lag(state, 3) OVER w AS third_last, lag(cell) OVER w AS last_cell,
-               lead(state, 1) OVER w AS next, lead(state, 2) OVER w AS second_next,
-               lead(cell) OVER w AS next_cell, lead(spd) OVER w AS next_spd
-        FROM (SELECT vid, xway, dir * 100 + seg AS cell, spd,
-                     shiftleft(CAST(time AS bigint), 32) + (lane * 2 + dir) * 528000 + pos AS state
-              FROM {reports})
-        WINDOW w AS (PARTITION BY vid, xway ORDER BY state)
+        SELECT xway, dir, seg, minute, count(*) AS vehicles, sum(speed / reports) AS average,
+               sum(speed) AS speed, sum(reports) AS reports
+        FROM (SELECT xway, dir, seg, CAST(time DIV 60 AS int) + 1 AS minute,
+                     sum(CAST(spd AS bigint)) AS speed, count(*) AS reports
+              FROM {followed} GROUP BY xway, dir, seg, time DIV 60, vid)
+        GROUP BY xway, dir, seg, minute
         """,
-        reports=reports,
-    ).selectExpr(
-        "vid", "xway", "cell", "spd", "state", "next_spd",
-        f"CAST({_time('state')} AS int) AS time",
-        f"{_minute('state')} <=> {_minute('last')} AS with_last",
-        f"{_minute('state')} <=> {_minute('next')} AS with_next",
-        f"coalesce({_time('state')} - {_time('last')} <> 30, true) AS first",
-        f"coalesce({_time('state')} = {_time('last')}, false) AS repeated",
-        "last_cell", "cell <=> last_cell AS like_last", "cell <=> next_cell AS like_next",
-        f"last <=> state - {STEP} AND second_last <=> state - 2 * {STEP}"
-        f" AND third_last <=> state - 3 * {STEP} AS equal",
-        f"{_minute('state')} <=> {_minute('second_last')}"
-        f" OR {_minute('state')} <=> {_minute('second_next')} AS far",
-        f"CAST(least({_time('state')} + 30, {_time('next')}) AS int) AS until",
-        f"CAST(state & {2**32 - 1}L AS int) AS place",
-    )  # fmt: skip
-    return shop.table(
-        """
-        SELECT vid, xway, CAST(cell DIV 100 AS int) AS dir, cell % 100 AS seg,
-               CAST(place DIV 1056000 AS int) AS lane, time, first, entered, repeated,
-               IF(standing, place % 528000, NULL) AS standing_at,
-               IF(standing, until, NULL) AS standing_until,
-               CASE WHEN far OR with_last AND with_next THEN NULL
-                    WHEN with_last AND like_last THEN 0
-                    WHEN with_next AND like_next THEN 2 ELSE 1 END AS stands_for,
-               CAST(spd AS bigint) + IF(NOT far AND NOT with_last AND with_next AND like_next,
-                                        next_spd, 0) AS spd
-        FROM (SELECT *, first OR cell % 100 <> last_cell % 100 AS entered,
-                     equal AND place DIV 1056000 BETWEEN 1 AND 3 AS standing
-              FROM {chained})
-        WHERE entered OR standing OR repeated
-              OR far OR with_last AND with_next OR NOT (with_last AND like_last)
-        """,
-        chained=chained,
+        followed=followed,
     )
+    standing = followed.where("standing_at IS NOT NULL").selectExpr(
+        "vid", "xway", "dir", "lane", "standing_at AS pos", "time", "standing_until"
+    )
+    return Followed(followed.where("entered"), standing, counted)
 
 
-def _time(state: str) -> str:
-    return f"shiftright({state}, 32)"
-
-
-def _minute(state: str) -> str:
-    return f"(shiftright({state}, 32) DIV 60)"
+def _paper(shop: Workshop, reports: Frame) -> Followed:
+    """By `chains`, in partitions that have all reports of their vehicles."""
+    spread = reports.repartition("vid")
+    followed = shop.keep(spread.mapInArrow(follow_paper, SCHEMA))
+    standing = ("vid", "xway", "dir", "lane", "pos", "time", "until AS standing_until")
+    counted = ("xway", "dir", "seg", "time AS minute", "vehicles", "average", "speed", "reports")
+    return Followed(
+        followed.where(f"what = {ENTERED}"),
+        followed.where(f"what = {STANDING}").selectExpr(*standing),
+        followed.where(f"what = {SUMS}").selectExpr(*counted),
+    )
 
 
 def _brandeis(shop: Workshop, reports: Frame) -> Frame:

@@ -110,7 +110,10 @@ class Verdict:
                 f"{self.rules}"
             )
         if self.in_time is None:
-            parts.append("correctness only, for the run was made at --speed max")
+            why = "every Emit is its Time"
+            if self.speed == "max":
+                why = "the run was made at --speed max"
+            parts.append(f"correctness only, for {why}")
         elif self.in_time:
             worst = max((each.delay_s["worst"] for each in self.types if each.delay_s), default=0.0)
             parts.append(f"every one within its limit at speed {self.speed:g}, worst {worst:.3f} s")
