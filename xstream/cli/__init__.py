@@ -18,6 +18,7 @@ import typer.core
 from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
 from xstream.cli.experiment import experiment
+from xstream.cli.play import play
 from xstream.cli.profile import profile
 from xstream.cli.report import report
 from xstream.console import command_recorded, exit_on_interrupt
@@ -52,6 +53,7 @@ app = typer.Typer(
 )
 app.add_typer(bench_app, name="bench")
 app.command()(experiment)
+app.command()(play)
 app.command()(profile)
 app.command()(report)
 

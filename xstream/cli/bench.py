@@ -169,6 +169,20 @@ def files(
 
 
 @app.command()
+def network(
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", megabytes: Megabytes = 1000.0,
+    trials: Trials = 5, json: Json = False,
+) -> None:  # fmt: skip
+    """Measure TCP and UDP on loopback, compared with bare loops in C (needs a C compiler)."""
+    from xstream.bench.network import network as run
+
+    _measure(
+        run, "network", json,
+        scheduler=scheduler, memory=memory, megabytes=megabytes, trials=trials,
+    )  # fmt: skip
+
+
+@app.command()
 def elementwise(
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
     trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,

@@ -141,8 +141,16 @@ class File(Operator):
             contents.column_dtypes(self.layout), self._identity(),
             row_samples=contents.interleaved, read_ahead=self.read_ahead,
         )  # fmt: skip
-        layout = "fields" if self.layout == "interleaved" else self.layout
-        return feed.source(plan, layout, self.window, self.partial)
+        return feed.source(plan, self.native_layout, self.window, self.partial)
+
+    @property
+    def native_layout(self) -> str:
+        """How the core makes tuples of blocks."""
+        return "fields" if self.layout == "interleaved" else self.layout
+
+    def checked_blocks(self, row: int) -> Iterator[Block]:
+        """The blocks from a row on, by the policies of the file."""
+        return self._checked_blocks(self.contents().interleaved, row)
 
     def _identity(self) -> dict[str, Any]:
         """Values that identify the file, to check that a position belongs to it."""

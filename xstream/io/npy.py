@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xstream.errors import InputError
+from xstream.errors import DtypeError, InputError
 from xstream.io.feed import Block
 from xstream.io.file import SampleFile, read_only_file
 from xstream.io.output import OutputFile, Signals
@@ -34,7 +34,10 @@ class NpyFile(SampleFile):
     def frame(self) -> tuple[np.dtype[Any], int, float | None, int | None]:
         array = self._mapped()
         channels = 1 if array.ndim == 1 else array.shape[1]
-        return holdable_dtype(array.dtype), channels, self.rate_hz, len(array)
+        try:
+            return holdable_dtype(array.dtype), channels, self.rate_hz, len(array)
+        except DtypeError as error:
+            raise InputError(f"npy: {self.path}: {error}") from error
 
     def _mapped(self) -> np.memmap[Any, Any]:
         """The array; objects are never unpickled."""

@@ -148,7 +148,7 @@ def _checked_header(sequence: bool | npt.DTypeLike) -> np.dtype[Any] | None:
     if sequence is False or sequence is None:
         return None
     header = DATAGRAM_HEADER if sequence is True else np.dtype(sequence)
-    fields = header.fields or {}
+    fields: Mapping[str, Any] = header.fields or {}
     numbers = [fields[name][0] for name in ("sequence", "sample") if name in fields]
     if "sequence" not in fields or any(each.kind not in "ui" for each in numbers):
         raise GraphError(
@@ -199,12 +199,12 @@ class DatagramReceiver(Receiver):
 
     def serve(self) -> None:
         """Receive until the stream ends or the run is over."""
-        assert self._socket is not None
-        with self._socket:
-            why = self.lost(self._socket)
+        receiving = self._socket
+        assert receiving is not None
+        with receiving:
+            why = self.lost(receiving)
             self.counters()
-            self._socket, receiving = None, self._socket
-            receiving.close()
+            self._socket = None
         if why:
             raise InputError(f"{self.where}: {why}")
 
