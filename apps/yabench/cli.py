@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from yabench.commands.check import check_command
+from yabench.commands.run import generate_command, run_command
 
 app = typer.Typer(
     help="YABench: benchmark windowed stream engines and check every answer.",
@@ -18,4 +19,6 @@ def _group() -> None:
     """YABench: benchmark windowed stream engines and check every answer."""
 
 
+app.command("run")(run_command)
 app.command("check")(check_command)
+app.command("generate")(generate_command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from yabench.answers import Answer
@@ -16,14 +16,27 @@ if TYPE_CHECKING:
 __all__ = ["finding"]
 
 
-def finding(found: Judgement, oracle: Oracle, answers: Sequence[Answer]) -> str:
-    """Return one sentence on what is wrong, or on what is right."""
+#: Where more times lie within a slide, no shift is looked for without gracious mode.
+MOST_TIMES_PER_SLIDE = 1000
+
+
+def finding(
+    found: Judgement,
+    oracle: Oracle,
+    answers: Sequence[Answer],
+    gracious: Callable[[], Judgement],
+) -> str:
+    """Return one sentence on what is wrong, or on what is right.
+
+    `gracious` judges the same answers in gracious mode, to see whether windows are shifted.
+    """
     wrong = [window for window in found.windows if not window.right]
     if not wrong and not found.stray:
         return _right(found)
     if not any(answer.bindings for answer in answers):
         return f"The engine reported no bindings at all; {len(wrong)} windows should have some."
-    reason = _reason(found, wrong, oracle, answers)
+    shifted = _shifted(found, oracle, gracious)
+    reason = shifted or _reason(found, wrong, oracle, answers)
     if not wrong:
         return f"All windows are right, but {reason}."
     first = wrong[0]
@@ -61,6 +74,23 @@ def _lateness(found: Judgement) -> str:
 def _range(values: Sequence[int]) -> str:
     low, high = values[0], values[-1]
     return f"{low:+d} ms" if low == high else f"{low:+d} to {high:+d} ms"
+
+
+def _shifted(found: Judgement, oracle: Oracle, gracious: Callable[[], Judgement]) -> str:
+    """Return by how much the windows of an engine are shifted, if most of them are."""
+    slides = oracle.times[-1] / found.windowing.slide_ms + 1
+    if found.gracious or found.stray or len(oracle.times) / slides > MOST_TIMES_PER_SLIDE:
+        return ""
+    moved = gracious()
+    wrong = [w for w in moved.windows if w.start_shift_ms or w.end_shift_ms]
+    with_results = sum(1 for window in found.windows if window.actual or window.expected)
+    if not moved.right or 2 * len(wrong) <= with_results:
+        return ""
+    starts, ends = (sorted(w.start_shift_ms for w in wrong), sorted(w.end_shift_ms for w in wrong))
+    return (
+        f"the engine's windows are shifted, all are right once their start moves by "
+        f"{_range(starts)} and their end by {_range(ends)}{_lateness(found)}"
+    )
 
 
 def _reason(

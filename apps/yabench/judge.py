@@ -110,7 +110,11 @@ def judge(
             progress(done + 1, len(windows))
     stray = sum(1 for answer in pairs.stray if answer.bindings)
     found = Judgement(windowing, gracious, tuple(judged), stray)
-    return replace(found, finding=finding(found, oracle, answers))
+
+    def moved() -> Judgement:
+        return judge(oracle, windowing, answers, gracious=True)
+
+    return replace(found, finding=finding(found, oracle, answers, moved))
 
 
 def _last_named(answers: Sequence[Answer], windowing: Windowing) -> int:

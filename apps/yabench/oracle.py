@@ -53,6 +53,13 @@ class Oracle(ABC):
         first = bisect.bisect_left(self.times, scope.start)
         return self.times[first : bisect.bisect_left(self.times, scope.end)]
 
+    def arrivals(self, scope: Scope, since: int) -> list[tuple[int, Binding]] | None:
+        """Return the bindings of a range that are complete at `since` or later, and when.
+
+        None where the oracle does not know.
+        """
+        return None
+
     def best_scope(
         self, actual: Bag, starts: Sequence[int], ends: Sequence[int], origin: Scope
     ) -> Scope | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 from yabench.bindings import Bag
@@ -63,6 +64,12 @@ def _whole_contents(oracle: Oracle, windowing: Windowing, window: Window, scope:
     before = oracle.results(Scope(scope.start, max(scope.start, window.opened)))
     for binding, count in before.items():
         found[binding] += count * len(contents)
+    arrivals = oracle.arrivals(scope, max(scope.start, window.opened))
+    if arrivals is not None:
+        ends = [content.end for content in contents]
+        for time, binding in arrivals:
+            found[binding] += len(ends) - bisect.bisect_right(ends, time)
+        return found
     for number, content in enumerate(contents):
         now = oracle.results(content)
         for binding, count in (now - before).items():

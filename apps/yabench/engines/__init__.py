@@ -1,0 +1,90 @@
+"""Engines: how each is started, and what it needs.
+
+An adapter is a program. Its last argument is a file with its task (JSON: query, vars, size_ms,
+slide_ms, policy, only_new, period_ms). It writes `{"ready": true}`, reads items from standard
+input, writes one JSON object for each result, and ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from xstream import InputError
+
+__all__ = ["ENGINES", "Engine", "engine_of"]
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How an engine is started."""
+
+    name: str
+    command: tuple[str, ...]
+    #: How items are written to it: json, ntriples or arrow.
+    form: str = "json"
+    #: The Python package that it needs, and the command that installs it.
+    package: str = ""
+    install: str = ""
+    #: A file that must exist, for engines that are not Python packages.
+    needs: Path | None = None
+
+    @property
+    def missing(self) -> str:
+        """What is missing, as a sentence with the command that installs it; empty if nothing."""
+        if self.package and find_spec(self.package) is None:
+            return f"{self.name} is not installed: run {self.install}"
+        if self.needs is not None and not self.needs.exists():
+            return f"{self.name} is not installed: run {self.install}"
+        if shutil.which(self.command[0]) is None:
+            return f"{self.name}: there is no program {self.command[0]}"
+        return ""
+
+
+def _python(name: str, form: str, package: str = "", install: str = "") -> Engine:
+    program = str(_HERE / f"{name}_adapter.py")
+    return Engine(name, (sys.executable, program), form, package, install)
+
+
+def rsp_js_folder() -> Path:
+    """Return the folder that rsp-js is installed into, which nothing else uses."""
+    return Path.home() / ".cache" / "xstream" / "yabench" / "rsp-js"
+
+
+def _faulty(fault: str) -> Engine:
+    program = str(_HERE / "faulty_adapter.py")
+    return Engine(f"faulty-{fault}", (sys.executable, program, fault))
+
+
+ENGINES = {
+    "xstream": _python("xstream", "arrow"),
+    "duckdb": _python("duckdb", "arrow", "duckdb", "pip install 'xstream[yabench]'"),
+    "bytewax": _python("bytewax", "json", "bytewax", "pip install bytewax"),
+    "rsp-js": Engine(
+        "rsp-js",
+        ("node", str(_HERE / "rsp_js_adapter.mjs"), str(rsp_js_folder())),
+        "ntriples",
+        install="xstream yabench install rsp-js",
+        needs=rsp_js_folder() / "node_modules" / "rsp-js",
+    ),
+    **{f"faulty-{fault}": _faulty(fault) for fault in ("late", "lossy", "shifted")},
+}
+
+
+def engine_of(name: str, form: str = "json") -> Engine:
+    """Return an engine by its name, or one that is a command line."""
+    if name in ENGINES:
+        return ENGINES[name]
+    try:
+        command = tuple(shlex.split(name))
+    except ValueError as error:
+        raise InputError(f"the engine {name!r} is not a command line: {error}") from error
+    if not command or (len(command) == 1 and shutil.which(command[0]) is None):
+        raise InputError(f"there is no engine {name!r}: use {', '.join(ENGINES)} or a command line")
+    return Engine(name, command, form)

@@ -1,0 +1,1 @@
+SELECT station AS sensor, observation AS obs FROM items WHERE value > ${TEMP}

@@ -1,0 +1,226 @@
+"""Streams are reproducible, engines are fed and judged, and faults are named."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from yabench.answers import Answer
+from yabench.benchmark import oracle_of, run_tests
+from yabench.bindings import Bag, binding_of
+from yabench.experiments import test_file as built_in
+from yabench.files import read_records, write_stream
+from yabench.judge import judge
+from yabench.record_oracle import SqlOracle
+from yabench.stream import read_rdf_stream
+from yabench.testfile import read_tests
+from yabench.weather import generate, rdf_of
+from yabench.windows import Scope, Windowing
+
+import xstream as xs
+from tests.reference import yabench as slow
+from xstream.console import Progress
+
+pytest.importorskip("duckdb")
+EXPERIMENTS = built_in(Path("e1")).parent
+Q1 = "SELECT station AS s, observation AS o, time AS first_ms, time AS last_ms FROM items"
+
+
+def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a.n3t", "a.n3t.xz", "a.jsonl", "a.arrow", "a.jsonl.xz"):
+        texts = []
+        for number in range(2):
+            part = tmp_path / f"{number}"
+            write_stream(generate(7, 1000, 3000, 5), Path(name), part)
+            texts.append(part.read_bytes())
+        assert texts[0] == texts[1]
+    assert not np.array_equal(generate(7, 1000, 3000, 5).value, generate(7, 1000, 3000, 6).value)
+
+
+def test_both_forms_are_the_same_stream(tmp_path: Path) -> None:
+    records = generate(5, 500, 2000, 3)
+    write_stream(records, Path("s.n3t"), tmp_path / "s.n3t")
+    write_stream(records, Path("s.arrow"), tmp_path / "s.arrow")
+    rdf, again = read_rdf_stream(tmp_path / "s.n3t"), read_records(tmp_path / "s.arrow")
+    assert rdf.items == rdf_of(records).items
+    assert sum(map(len, rdf.items.values())) == 7 * len(records) == 7 * 20
+    for name in ("time", "station", "observation", "value"):
+        assert np.array_equal(getattr(again, name), getattr(records, name))
+
+
+@given(st.integers(1, 30), st.integers(1, 50), st.integers(1, 100), st.integers(0, 2**40))
+def test_every_station_reports_once_per_interval(
+    stations: int, interval: int, duration: int, seed: int
+) -> None:
+    records = generate(stations, interval, duration, seed)
+    assert (np.diff(records.time) >= 0).all()
+    assert len(set(records.observation.tolist())) == len(records)
+    for station in range(stations):
+        times = records.time[records.station == station]
+        assert (np.diff(times) == interval).all()
+        assert all(times < duration)
+        assert len(times) in (duration // interval, -(-duration // interval))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 6), st.integers(5, 12), st.integers(0, 99), st.data())
+def test_the_fast_search_for_borders_finds_what_the_slow_one_finds(
+    stations: int, slide: int, seed: int, data: st.DataObject
+) -> None:
+    records = generate(stations, 7, 30, seed)
+    oracle = SqlOracle(records, Q1)
+    window = Windowing(10, slide).window(data.draw(st.integers(1, 3)))
+    rows = [
+        {"time": int(t), "s": float(s), "o": float(o)}
+        for t, s, o in zip(records.time, records.station, records.observation, strict=True)
+    ]
+    drawn = data.draw(st.lists(st.sampled_from(rows), max_size=5, unique_by=lambda row: row["o"]))
+    actual = [{"s": row["s"], "o": row["o"]} for row in drawn]
+    answers = [Answer(Bag(map(binding_of, actual)), window.end)]
+    found = judge(oracle, Windowing(10, slide), answers, gracious=True).windows[window.number - 1]
+
+    def query(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{"s": row["s"], "o": row["o"]} for row in content]
+
+    def pairs(expected: list[Any], given_rows: list[Any]) -> int:
+        return len({row["o"] for row in expected} & {row["o"] for row in given_rows})
+
+    original, slow.most_pairs = slow.most_pairs, pairs  # unique rows need no search
+    try:
+        best = slow.best_borders(rows, query, actual, window.scope, slide)
+    finally:
+        slow.most_pairs = original
+    assert (found.start + found.start_shift_ms, found.end + found.end_shift_ms) == best
+
+
+def test_whole_contents_are_counted_as_if_each_change_were_evaluated() -> None:
+    records = generate(6, 10, 60, 4)
+    fast = SqlOracle(records, Q1)
+    windowing = Windowing(20, 10, "content-change")
+    reports = []
+    for time_ms in fast.times:
+        start = max(0, (time_ms // 10 + 1) * 10 - 20)
+        reports.append(Answer(fast.results(Scope(start, time_ms + 1)), time_ms))
+    from yabench.reports import expected_reports
+
+    for window in windowing.windows(fast.times[-1]):
+        total: Bag = Bag()
+        for report in reports:
+            if window.opened <= (report.named_ms or 0) < window.end:
+                total.update(report.bindings)
+        contents = expected_reports(fast, windowing, window, window.scope)
+        first = window.opened in fast.times or not fast.items(
+            Scope(max(0, window.scope.start - 10), window.scope.start)
+        )
+        if first:
+            assert contents == total
+
+
+def write_test(folder: Path, text: str) -> Path:
+    for name in ("q1.sql", "q1.xstream", "q6.sql", "q6.xstream", "q6.duckdb.sql"):
+        (folder / name).write_text((EXPERIMENTS / name).read_text())
+    file = folder / "tests.toml"
+    file.write_text(text)
+    return file
+
+
+FILE = """
+engine = ["xstream", "duckdb", "faulty-late", "faulty-lossy", "faulty-shifted", "rsp-js"]
+stations = 12
+duration_s = 8
+speed = 4
+gracious = true
+[query]
+oracle = "q6.sql"
+engine = "q6.xstream"
+duckdb = "q6.duckdb.sql"
+[vars]
+TEMP = 0.0
+WSIZE_ms = 4000
+WSLIDE_ms = 4000
+"""
+
+
+def test_engines_are_judged_and_each_fault_is_named(tmp_path: Path) -> None:
+    tests = read_tests(write_test(tmp_path, FILE))
+    found = run_tests(tests, tmp_path / "out", Progress.silent())
+    by_engine = {each["engine"]: each for each in found}
+    for name in ("xstream", "duckdb"):
+        assert not by_engine[name]["failure"]
+        assert by_engine[name]["judged"]["strict"]["right"], name
+        assert by_engine[name]["samples"][-1]["rss_mb"] > 10
+    findings = {
+        name: each["judged"]["strict"]["finding"] for name, each in by_engine.items()
+        if "judged" in each
+    }  # fmt: skip
+    assert "late" in findings["faulty-late"]
+    assert "lost" in findings["faulty-lossy"]
+    assert "shifted" in findings["faulty-shifted"]
+    assert by_engine["faulty-shifted"]["judged"]["gracious"]["right"]
+    if by_engine["rsp-js"]["missing"]:
+        assert "xstream yabench install rsp-js" in by_engine["rsp-js"]["failure"]
+    began = time.monotonic()  # a second run has nothing to do
+    again = run_tests(tests, tmp_path / "out", Progress.silent())
+    assert time.monotonic() - began < 5
+    assert [each["date"] for each in again if not each["missing"]] == [
+        each["date"] for each in found if not each["missing"]
+    ]
+
+
+def test_an_engine_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("import sys; sys.exit('no idea')")
+    text = FILE.replace('engine = ["xstream"', f'engine = ["python {bad}"]\n#')
+    found = run_tests(read_tests(write_test(tmp_path, text)), tmp_path / "out", Progress.silent())
+    assert "no idea" in found[0]["failure"]
+    assert not found[0]["judged"]["strict"]["right"]
+
+
+def test_settings_of_the_command_line_win_over_those_of_a_test(tmp_path: Path) -> None:
+    text = 'stations = 1\nTEMP = 1\n[query]\noracle = "q1.sql"\n[[tests]]\nname = "a"\nstations = 2'
+    file = write_test(tmp_path, text)
+    assert [test.stations for test in read_tests(file)] == [2]
+    (test,) = read_tests(file, ["stations=3", "TEMP=60.5", "policy=non-empty"])
+    assert (test.stations, test.windowing.policy) == (3, "non-empty")
+    assert "value > 60.5" in test.oracle
+    assert test.key("xstream") != read_tests(file)[0].key("xstream")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("stations = ", "cannot be read"),
+        ("stations = 'x'\n[query]\noracle = 'q1.sql'", "stations"),
+        ("[vars]\nTEMP = 1", "oracle is missing"),
+        ("[query]\noracle = 'q1.sql'", "TEMP"),
+        ("[query]\noracle = 'none.sql'", "none.sql"),
+        ("TEMP = 1\nscenario = 'sea'\n[query]\noracle = 'q1.sql'", "sea"),
+        ("TEMP = 1\npolicy = 'never'\n[query]\noracle = 'q1.sql'", "never"),
+        ("TEMP = 1\n[query]\noracle = 'q1.sql'\n[[tests]]\nname='a/b'", "folder"),
+        ("TEMP = 1\n[query]\noracle = 'q1.sql'\n[[tests]]\nname='a'\n[[tests]]\nname='a'", "two"),
+        ("runs = 0\nTEMP = 1\n[query]\noracle = 'q1.sql'", "runs"),
+    ],
+)
+def test_a_test_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(xs.InputError, match=words):
+        read_tests(write_test(tmp_path, text))
+
+
+@pytest.mark.parametrize("query", ["SELEC", "SELECT 1 AS x", "SELECT nothing FROM items"])
+def test_a_query_that_fails_is_refused(query: str) -> None:
+    with pytest.raises(xs.InputError, match="oracle's query"):
+        SqlOracle(generate(1, 1000, 1000, 1), query)
+
+
+@pytest.mark.parametrize("name", ["e1", "e2", "e3", "e4"])
+def test_the_experiments_are_test_files(name: str) -> None:
+    for test in read_tests(built_in(Path(name)), ["stations=2", "duration_s=2"]):
+        oracle = oracle_of(test, generate(2, 1000, 2000, test.seed))
+        assert oracle.results(Scope(0, 5000)) is not None
+        json.dumps(test.task("xstream"))
