@@ -6,7 +6,7 @@ NATIVE_SOURCES := $(wildcard xstream/*/*.[ch])
 RUN_PYTEST := $(BIN)/python -m pytest
 BENCH := $(RUN_PYTEST) bench --benchmark-enable --benchmark-only -p no:cacheprovider
 
-.PHONY: install test test-slow asan fuzz demo bench bench-linearroad bench-peers lint format clean help
+.PHONY: install test test-slow asan fuzz chaos demo bench bench-linearroad bench-peers lint format clean help
 
 help: ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
@@ -37,6 +37,9 @@ asan: install ## segments, engine and operators under AddressSanitizer and UBSan
 
 fuzz: install ## fuzz the parsers of files, for a minute or SECONDS; ONLY=csv fuzzes that format
 	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),60) $(if $(ONLY),--only $(ONLY))
+
+chaos: install ## kill runs, break their disks and damage their checkpoints, for 20 minutes or SECONDS
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),1200) $(if $(SEED),--seed $(SEED))
 
 demo: install ## Linear Road: generate rush-hour traffic, run it, validate the answers, show the report
 	@$(BIN)/xstream linearroad demo

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xstream._native import lib
-from xstream.engine.attachment import Position, Resumable, Unrepeatable
+from xstream.engine.attachment import Flushing, Position, Resumable, Unrepeatable
 from xstream.engine.native import NativePlan, read_slots
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, SegmentMemoryError
@@ -133,8 +133,16 @@ class Assembly:
 
     def positions(self) -> dict[str, Position]:
         """The positions of the sources and sinks that support them, by the names of operators."""
-        attached = ((node.name, self.plan.attachment(self.ops[node.id])) for node in self.nodes)
-        return {name: what.position() for name, what in attached if isinstance(what, Resumable)}
+        owners = {op: node.name for node, op in zip(self.nodes, self.ops, strict=True)}
+        attached = [
+            (owners[op], what)
+            for op, what in self.plan.attached
+            if op in owners and isinstance(what, Resumable)
+        ]
+        for _, what in attached:
+            if isinstance(what, Flushing):
+                what.ask()
+        return {name: what.position() for name, what in attached}
 
     # -- looking things up -------------------------------------------------------------------
 

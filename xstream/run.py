@@ -181,8 +181,8 @@ class Run:
         checkpoints.poll()
         if not self._stop_asked and not checkpoints.due():
             return int(lib.XS_OK)
-        began = time.perf_counter()
         status = self._settle(team)
+        began = time.perf_counter()
         if status == lib.XS_SETTLED:
             try:
                 if self._stop_asked:

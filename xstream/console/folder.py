@@ -8,20 +8,24 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from xstream.errors import InputError
 
-__all__ = ["locked_folder", "new_file", "result_folder"]
+__all__ = ["cut_back", "locked_folder", "new_file", "opened", "result_folder"]
 
 #: Some network file systems cannot lock folders. Two runs are then not kept apart.
 _NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextmanager
-def result_folder(path: Path, source: Path, results: Collection[str]) -> Iterator[None]:
+def result_folder(
+    path: Path, source: Path, results: Collection[str], kept: Collection[str] = ()
+) -> Iterator[None]:
     """Create the folder, lock it against other runs, and remove the results of an earlier run.
 
-    `results` are the names of the files that a run and its tools write. The folder itself is
+    `results` are the names of the files that a run and its tools write; `kept` are those among
+    them that the run goes on with. The folder itself is
     locked: the kernel releases the lock when the process ends in any way, and no lock file is left.
     """
     if source.resolve() in ((path / name).resolve() for name in results):
@@ -29,7 +33,8 @@ def result_folder(path: Path, source: Path, results: Collection[str]) -> Iterato
     folder = locked_folder(path)
     try:
         for name in results:
-            (path / name).unlink(missing_ok=True)
+            if name not in kept:
+                (path / name).unlink(missing_ok=True)
             for leftover in path.glob(f".{name}.*.tmp"):  # of a run that was killed
                 leftover.unlink(missing_ok=True)
         yield
@@ -62,6 +67,24 @@ def _lock(folder: int, path: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
+
+
+def opened(path: Path, go_on: bool) -> BinaryIO:
+    """A new file, or with `go_on` the one of an earlier run, to be cut back by the caller."""
+    if go_on:
+        return open(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b", buffering=0
+        )
+    return new_file(path).open("xb", buffering=0)
+
+
+def cut_back(file: BinaryIO, path: Path, length: int) -> None:
+    """Cut a file of an earlier run back to a length, and go on behind it."""
+    found = os.fstat(file.fileno()).st_size
+    if found < length:
+        raise InputError(f"{path} has {found:,} bytes, fewer than the {length:,} of the checkpoint")
+    file.truncate(length)
+    file.seek(length)
 
 
 def new_file(path: Path) -> Path:

@@ -34,9 +34,11 @@ class Timeline:
     `wall_s` returns the seconds since the run started, and 0 before.
     """
 
-    def __init__(self, path: Path, wall_s: Callable[[], float]) -> None:
-        self._file = new_file(path).open("x", buffering=1, newline="\n")
-        self._file.write(",".join(COLUMNS) + "\n")
+    def __init__(self, path: Path, wall_s: Callable[[], float], go_on: bool = False) -> None:
+        fresh = not go_on or not path.exists()
+        self._file = (new_file(path) if fresh else path).open("a", buffering=1, newline="\n")
+        if fresh:
+            self._file.write(",".join(COLUMNS) + "\n")
         self._process, self._wall_s = psutil.Process(), wall_s
         self._last = 0.0
         self._before = self._counters()

@@ -57,3 +57,11 @@ class Counting(Attachment, Protocol):
 
     def counters(self) -> Mapping[str, int]:
         """Return the counters by name."""
+
+
+@runtime_checkable
+class Flushing(Protocol):
+    """A sink that takes time to flush what its position covers."""
+
+    def ask(self) -> None:
+        """Begin to flush; `position` waits for the end."""

@@ -240,8 +240,10 @@ int32_t xs_plan_save(xs_plan *plan, xs_image *image)
     const int64_t burst[] = {plan->admitting, plan->cut_short, plan->admit_source, plan->admit_overall,
                              plan->admitted, plan->spilled};
     save_words(image, burst, sizeof burst / sizeof *burst);
-    save_int(image, plan->ops);
-    for (int32_t i = 0; i < plan->ops; i++) save_op(image, plan->op[i]);
+    int32_t ops = plan->ops; /* without clones for threads, which follow and have no state */
+    while (ops && plan->op[ops - 1]->original) ops--;
+    save_int(image, ops);
+    for (int32_t i = 0; i < ops; i++) save_op(image, plan->op[i]);
     save_ready(image, plan);
     return image->failed ? XS_FAILED : XS_OK;
 }

@@ -68,9 +68,9 @@ class StreamTime:
         self._clock = clock or SystemClock()
         self._began: float | None = None
 
-    def start(self) -> None:
-        """Start the stream now."""
-        self._began = self._clock()
+    def start(self, ago_s: float = 0.0) -> None:
+        """Start the stream now, or as if it had started so many seconds ago."""
+        self._began = self._clock() - ago_s
 
     def wall_s(self) -> float:
         """Seconds of the clock since the start; 0 before it."""

@@ -85,6 +85,13 @@ xs_group *xs_drain_take(xs_drain *drain, int64_t patience_ns)
     return group;
 }
 
+void xs_drain_wake(xs_drain *drain)
+{
+    monitor_lock(&drain->monitor);
+    monitor_tell(&drain->monitor);
+    monitor_unlock(&drain->monitor);
+}
+
 int32_t xs_drain_ended(xs_drain *drain)
 {
     monitor_lock(&drain->monitor);

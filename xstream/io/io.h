@@ -54,6 +54,7 @@ void xs_drain_drop(xs_drain *drain);
  * patience_ns. After that time a group that is not full is returned as well. */
 xs_group *xs_drain_take(xs_drain *drain, int64_t patience_ns);
 void xs_group_drop(xs_drain *drain, xs_group *group);
+void xs_drain_wake(xs_drain *drain); /* a writer that waits in xs_drain_take returns */
 int32_t xs_drain_ended(xs_drain *drain); /* the streams have ended and every group was taken */
 void xs_drain_close(xs_drain *drain);    /* as if the streams had ended */
 void xs_drain_fail(xs_drain *drain);     /* the writer failed, so the sink fails */

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from itertools import chain, pairwise
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,20 @@ class PacedRows(Generic[Rows]):
         self.second = -1  # of the stream, of which rows were given last
         self.lag_s = self.worst_lag_s = 0.0
         self.idle_s = 0.0  # until the next rows
+        self._reached: int | None = None  # the last second that was given, if paced
+        self._closed = False  # the last second has been given as complete
+
+    def save_state(self) -> dict[str, Any]:
+        """What another run goes on from."""
+        return {
+            "second": self.second, "reached": self._reached, "closed": self._closed,
+            "worst_lag_s": self.worst_lag_s,
+        }  # fmt: skip
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there; the chunks begin after those that were given."""
+        self.second, self._reached = int(saved["second"]), saved["reached"]
+        self._closed, self.worst_lag_s = bool(saved["closed"]), float(saved["worst_lag_s"])
 
     def given(self, chunks: Iterator[Rows]) -> Iterator[_Given[Rows]]:
         """The rows of the chunks from the first second of the schedule on, which are not empty.
@@ -76,21 +90,24 @@ class PacedRows(Generic[Rows]):
             if second >= limit_s:
                 break
             yield _before(rows, limit_s), UNKNOWN
-        yield None, self.second
+        if not self._closed:
+            self._closed = True
+            yield None, self.second
 
     def _paced(self, chunks: Iterator[_Timed[Rows]], begin_s: int) -> Iterator[_Given[Rows]]:
         """Every second at its time, those without rows included, until all sources have ended."""
-        second = begin_s - 1
+        second = begin_s - 1 if self._reached is None else self._reached
         for time, rows, whole in chunks:
             while second < time - 1:
                 second += 1
                 if not (yield from self._due(second, time)):
                     return
+                self._reached = second
                 yield None, second
             if time > second and not (yield from self._due(time, time)):
                 return
+            self._reached = second = time
             yield rows, time if whole else UNKNOWN
-            second = time
         self.schedule.leave(self._place)
         while self.schedule.others_go_on():
             second += 1
@@ -99,6 +116,7 @@ class PacedRows(Generic[Rows]):
             yield from self._wait(second, second)
             if self.schedule.begin(second, UNKNOWN) <= second:
                 return
+            self._reached = second
             yield None, second
 
     def _due(self, second: int, next_rows_s: int) -> Generator[_Given[Rows], None, bool]:

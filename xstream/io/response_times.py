@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,22 @@ class ResponseTimes:
         self.first_late: Late | None = None
         #: The second whose results took longest, and how long.
         self.worst: tuple[int, float] = (-1, 0.0)
+
+    def save_state(self) -> dict[str, Any]:
+        """What another run goes on from."""
+        late = self.first_late
+        return {
+            "counts": self._counts.copy(), "worst_ms": list(self._worst_ms),
+            "worst": list(self.worst), "first_late": None if late is None else asdict(late),
+        }  # fmt: skip
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._counts[:] = saved["counts"]
+        self._worst_ms = [int(worst) for worst in saved["worst_ms"]]
+        second, delay_s = saved["worst"]
+        self.worst = int(second), float(delay_s)
+        self.first_late = None if saved["first_late"] is None else Late(**saved["first_late"])
 
     def note(self, kind: int, seconds: NDArray[np.int64], delays_ms: NDArray[np.int64]) -> None:
         """Count results of a kind: the seconds of their inputs, and their delays."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Mapping
+from typing import Any
 
 from xstream.console.stop import Stop
 from xstream.io.clock import StreamTime
@@ -24,15 +27,16 @@ class Schedule:
     second.
     """
 
-    def __init__(self, time: StreamTime, limit_s: int = NO_LIMIT) -> None:
-        self.time, self.stop = time, Stop()
+    def __init__(self, stream: StreamTime, limit_s: int = NO_LIMIT) -> None:
+        self.time, self.stop = stream, Stop()
         self.cut = threading.Event()  # tuples in flight are dropped
-        self.slack_s = SLACK_S if time.speed is None else 0
+        self.slack_s = SLACK_S if stream.speed is None else 0
         #: The stream ends before this second.
         self.limit_s = limit_s
         self._given_s = -1  # the latest second that has been emitted
         self._due: list[int] = []  # by source: the second of its next tuples
         self._started = False
+        self._earlier_s, self._left_at = 0.0, 0.0  # of the runs before this one
 
     @property
     def is_paced(self) -> bool:
@@ -48,9 +52,25 @@ class Schedule:
 
     def start(self) -> None:
         """Start the time: all sources have their first tuples."""
-        if not self._started:
-            self._started = True
-            self.time.start()
+        if self._started:
+            return
+        self._started = True
+        # A paced stream does not wait for a run that recovers: what comes after that is late.
+        away_s = max(time.time() - self._left_at, 0.0) if self._left_at and self.is_paced else 0.0
+        self.time.start(self._earlier_s + away_s)
+
+    def save_state(self) -> dict[str, Any]:
+        """What another run goes on from: the progress of all sources, and the time."""
+        return {
+            "due": list(self._due), "given_s": self._given_s, "wall_s": self.time.wall_s(),
+            "left_at": time.time(),
+        }  # fmt: skip
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._due[:] = [int(second) for second in saved["due"]]
+        self._given_s = int(saved["given_s"])
+        self._earlier_s, self._left_at = float(saved["wall_s"]), float(saved["left_at"])
 
     # -- progress ----------------------------------------------------------------------------
 

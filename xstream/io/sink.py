@@ -122,6 +122,7 @@ class Writer(Watched):
         self._outcome: Outcome = "failed"
         self._over = threading.Event()  # the run has ended, and its outcome is known
         self._asked, self._flushed = threading.Event(), threading.Event()
+        self._asking = False
         self._thread: threading.Thread | None = None
         self._last: Position = {}
 
@@ -151,13 +152,20 @@ class Writer(Watched):
             if self.error is not None and outcome != "failed":
                 raise self.error
 
-    def position(self) -> Position:
-        """The length of the output on disk, after flushing all tuples so far."""
-        if self._thread is not None:
+    def ask(self) -> None:
+        """Begin to flush, so that several sinks do so at the same time."""
+        if self._thread is not None and not self._asking:
+            self._asking = True
             self._flushed.clear()
             self._asked.set()
-            while not self._flushed.wait(0.05) and self.error is None:
-                pass
+            lib.xs_drain_wake(self.drain)
+
+    def position(self) -> Position:
+        """The length of the output on disk, after flushing all tuples so far."""
+        self.ask()
+        while self._thread is not None and not self._flushed.wait(0.05) and self.error is None:
+            lib.xs_drain_wake(self.drain)
+        self._asking = False
         if self.error is not None:
             raise self.error
         return self._last

@@ -14,7 +14,7 @@ from xstream.console.folder import locked_folder
 from xstream.errors import InputError
 from xstream.recovery.format import DamagedError, Stored, read_checkpoint
 
-__all__ = ["Generations", "Pending"]
+__all__ = ["Generations", "Pending", "has_checkpoint"]
 
 #: The number of checkpoints that are kept.
 KEPT = 2
@@ -29,6 +29,11 @@ class Pending:
     part: Path
     file: int
     began: float = field(default_factory=time.perf_counter)
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether there is a checkpoint in a folder, whole or damaged."""
+    return folder.is_dir() and any(_NAME.fullmatch(path.name) for path in folder.iterdir())
 
 
 class Generations:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 import xstream as xs
@@ -65,6 +69,11 @@ class RunResult:
     longest: str | None = None
     lag_s: float = 0.0
     worst_lag_s: float = 0.0
+    #: How often it went on after an interruption, and how long the last time took to an answer.
+    recoveries: int = 0
+    recovery_s: float | None = None
+    #: What the checkpoints of the run, or of its last part, cost.
+    checkpoints: dict[str, Any] | None = None
     #: Seconds until the next rows are due, while it runs.
     idle_s: float = 0.0
 
@@ -98,6 +107,11 @@ class AnswerSink:
         self.result = RunResult()
         self.delays = ResponseTimes(limits_of(rules))
         self._counting = threading.Lock()
+        #: The options that a run must have in common with the one whose checkpoint it goes on from.
+        self.options: dict[str, Any] = {}
+        #: Everything else that a checkpoint holds beside the query, by name.
+        self.parts: dict[str, xs.Recoverable] = {"schedule": schedule}
+        self._recovering = False
 
     @property
     def at_least(self) -> int:
@@ -106,6 +120,7 @@ class AnswerSink:
 
     def take(self, upto: int, *columns: xs.SigSeg) -> None:
         """Take a batch: all answers up to a second that were not in the last batch."""
+        self._note_recovery()
         kind, times, who, value, amount = (np.asarray(column) for column in columns)
         emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
         if not self.schedule.is_paced:
@@ -124,8 +139,10 @@ class AnswerSink:
                 here = kind == number
                 self.delays.note(number, seconds[here], (emit - 1000 * seconds)[here])
 
-    def take_counts(self, second: int, counts: NDArray[np.int64]) -> None:
+    def take_counts(self, second: int, counted: xs.SigSeg) -> None:
         """Count digested answers of each kind up to a second; thread-safe."""
+        counts: NDArray[np.int64] = np.asarray(counted)
+        self._note_recovery()
         delay_ms = self.schedule.emit_ms(second) - 1000 * second
         with self._counting:
             self.result.stream_seconds = max(self.result.stream_seconds, second)
@@ -134,6 +151,43 @@ class AnswerSink:
         if self.schedule.is_paced:
             for kind, count in enumerate(counts.tolist()):
                 self.delays.note_many(kind, second, delay_ms, count)
+
+    # -- checkpoints -------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """The figures so far, the lengths of the outputs, the time."""
+        delays = self.delays.save_state()
+        return {
+            "options": self.options, "answers": dict(self.result.answers),
+            "unanswerable": self.result.unanswerable, "recoveries": self.result.recoveries,
+            "stream_seconds": self.result.stream_seconds,
+            "delays": {name: value for name, value in delays.items() if name != "counts"},
+            "delay_counts": delays["counts"],
+            "parts": {name: part.save_state() for name, part in self.parts.items()},
+        }  # fmt: skip
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there; raises an InputError if the run has other options."""
+        for name, value in self.options.items():
+            if saved["options"].get(name) != value:
+                raise xs.InputError(
+                    f"the checkpoint is of a run with {name} {saved['options'].get(name)}, and "
+                    f"this one has {value}"
+                )
+        result = self.result
+        result.answers.update(saved["answers"])
+        result.unanswerable, result.stream_seconds = saved["unanswerable"], saved["stream_seconds"]
+        result.recoveries = saved["recoveries"] + 1
+        self.delays.load_state({**saved["delays"], "counts": saved["delay_counts"]})
+        for name, part in self.parts.items():
+            part.load_state(saved["parts"][name])
+        self._recovering = True
+
+    def _note_recovery(self) -> None:
+        """Note how long it took from the start of the process to the first new answers."""
+        if self._recovering:
+            self._recovering = False
+            self.result.recovery_s = time.time() - psutil.Process().create_time()
 
     def close(self) -> None:
         """Close the writer and complete the figures."""

@@ -38,6 +38,8 @@ class RunOptions:
     stop_when_late: bool = False  # stop at the first late answer
     allow_empty: bool = False  # accept an input without a usable row
     tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
+    checkpoint_s: float | None = None  # seconds between two checkpoints; None: none are taken
+    resume: bool = False  # go on from the last checkpoint, if there is one
 
 
 def write_summary(

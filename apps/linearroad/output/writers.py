@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +26,7 @@ from linearroad.schema import (
     TRAVEL_TIME,
 )
 from linearroad.tables.text import format_answers, format_stamped
-from xstream.console.folder import new_file
+from xstream.console.folder import cut_back, new_file, opened
 from xstream.errors import InputError
 from xstream.io.background import BackgroundWriter, ColumnWriter
 
@@ -42,6 +44,8 @@ RESULTS = (
     "output.csv", "output.parquet", "digests.parquet", "summary.json", "rejects.csv",
     "timeline.csv", "validation.json", "differences.parquet", "report.html",
 )  # fmt: skip
+#: Those that a run goes on with after an interruption; the others are written at its end.
+CONTINUED = ("output.csv", "rejects.csv", "timeline.csv")
 LONGEST_LINE = 100  # bytes; an answer has at most six numbers
 
 _SCHEMA = pa.schema(
@@ -74,9 +78,9 @@ class CsvAnswers:
     Only whole lines are written; if a run is killed, the last line may be incomplete.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, go_on: bool = False) -> None:
         self.path = path
-        self._file: BinaryIO = new_file(path).open("xb", buffering=0)
+        self._file: BinaryIO = opened(path, go_on)
         self._whole = 0
         self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiles before the run
 
@@ -95,6 +99,16 @@ class CsvAnswers:
         except OSError as error:
             self._file.truncate(self._whole)
             raise InputError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def save_state(self) -> dict[str, Any]:
+        """The length of the file, all of which is on disk."""
+        os.fdatasync(self._file.fileno())
+        return {"bytes": self._whole}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Cut the file back."""
+        self._whole = int(saved["bytes"])
+        cut_back(self._file, self.path, self._whole)
 
     def close(self) -> None:
         self._file.close()
@@ -195,8 +209,9 @@ def formats_of(rules: str) -> Writers:
 class RejectWriter:
     """`rejects.csv`: line number, reason, the row as read, and the file if there are several."""
 
-    def __init__(self, path: Path, several_files: bool) -> None:
-        self._file = new_file(path).open("x", newline="\n")
+    def __init__(self, path: Path, several_files: bool, go_on: bool = False) -> None:
+        self._path, self._bytes = path, opened(path, go_on)
+        self._file = io.TextIOWrapper(io.BufferedWriter(self._bytes), newline="\n")
         self._lock = threading.Lock()  # used by several threads
         self._several = several_files
         self.by_reason: dict[str, int] = {}
@@ -214,6 +229,19 @@ class RejectWriter:
                 self._first[reject.reason] = f"line {reject.line:,}{where}"
             self.by_reason[reject.reason] = self.by_reason.get(reject.reason, 0) + 1
             self._file.write(",".join(fields) + "\n")
+
+    def save_state(self) -> dict[str, Any]:
+        """The figures, and the length of the file, all of which is on disk."""
+        with self._lock:
+            self._file.flush()
+            os.fdatasync(self._bytes.fileno())
+            length = os.fstat(self._bytes.fileno()).st_size
+            return {"bytes": length, "by_reason": dict(self.by_reason), "first": dict(self._first)}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Cut the file back, and go on with the figures."""
+        cut_back(self._bytes, self._path, int(saved["bytes"]))
+        self.by_reason, self._first = dict(saved["by_reason"]), dict(saved["first"])
 
     @property
     def first(self) -> str:

@@ -76,6 +76,10 @@ _CREDIT = "Rules of the thesis: credit for leaving the expressway before an acci
 BaseCredit = Annotated[int, _option(_CREDIT)]
 _FTMIN = "Rules of the thesis: balance from which tolls are halved."
 FrequentTraveller = Annotated[int, _option(_FTMIN)]
+_CHECKPOINT_S = "Save the state every so many seconds, in the folder checkpoints of --out."
+CheckpointS = Annotated[float | None, _option(_CHECKPOINT_S, "--checkpoint-s")]
+_RESUME = "Go on from the last checkpoint of a run that was interrupted or killed."
+Resume = Annotated[bool, _option(_RESUME, "--resume")]
 Plan = Annotated[bool, _option("Print the query in Graphviz format and exit.", "--plan")]
 Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
@@ -102,6 +106,8 @@ def run_command(
     basetoll: BaseToll = 2,
     basecredit: BaseCredit = 50,
     ftmin: FrequentTraveller = 500,
+    checkpoint_s: CheckpointS = None,
+    resume: Resume = False,
     plan: Plan = False,
     json: Json = False,
 ) -> None:
@@ -119,6 +125,7 @@ def run_command(
     options = RunOptions(
         rules, _speed(speed), minutes, format, scheduler, memory, threads, expressways, answers,
         keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),
+        checkpoint_s, resume,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
     with Live(options.speed is not None, length_s(input, minutes)) as live:
@@ -130,7 +137,8 @@ def run_command(
     else:
         _print_summary(result, out, options.speed)
     if result.interrupted_by_user:
-        raise KeyboardInterrupt(f"{result.interruption()}, in {out}")
+        again = "; --resume goes on from there" if checkpoint_s is not None else ""
+        raise KeyboardInterrupt(f"{result.interruption()}, in {out}{again}")
     if result.copies_differ or (stop_when_late and result.first_late):
         raise typer.Exit(1)
 
@@ -148,6 +156,8 @@ def _print_summary(result: RunResult, out: Path, speed: float | None) -> None:
         f"{result.reports_per_second:,.0f} reports/s, {sum(result.rejects.values()):,} rows "
         f"rejected, {result.implausible_speeds:,} implausible speeds"
     )
+    if result.checkpoints is not None:
+        console.print(_checkpoints_sentence(result, result.checkpoints), soft_wrap=True)
     if result.unanswerable:
         console.print(
             f"{result.unanswerable:,} travel-time requests could not be answered without a history"
@@ -174,3 +184,14 @@ def _print_agreement(console: Console, result: RunResult, expressways: int) -> N
     console.print(f"COPIES DIFFER from their originals in {result.copies_differ:,} digests:")
     for sentence in result.first_differences:
         console.print(f"  {sentence}", soft_wrap=True)
+
+
+def _checkpoints_sentence(result: RunResult, taken: dict[str, Any]) -> str:
+    went_on = ""
+    if taken["resumed_from"] is not None:
+        first = f", first answers after {result.recovery_s:.1f} s" if result.recovery_s else ""
+        went_on = f"went on from checkpoint {taken['resumed_from']}{first}; "
+    return (
+        f"{went_on}{taken['count']:,} checkpoints of {taken['bytes'] / 2**20:,.1f} MiB in all; the "
+        f"query stood still for {taken['pause_s']:.2f} s, at most {taken['longest_pause_s']:.3f} s"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ class Engine:
         #: By copy, once they are declared.
         self.accounts: list[xs.Stream] = []
         self.done: xs.Run | None = None
+        #: The folder for checkpoints, if they are taken.
+        self.checkpoints: Path | None = None
 
     def _parts(self, feed: Feed, histories: list[History]) -> list[Part]:
         name = f" {feed.number}"
@@ -103,6 +106,8 @@ class Engine:
         self.done = self.network.query.run(
             self.options.scheduler, self.feeds[0].manager, BURST, stop=cut, state=state,
             progress=progress or False, threads=self.options.threads,
+            checkpoint=self.checkpoints, checkpoint_s=self.options.checkpoint_s or 10.0,
+            resume=self.options.resume,
         )  # fmt: skip
 
 
@@ -120,8 +125,9 @@ def connect_writer(engine: Engine, take: Take, at_least: int) -> None:
     batches.sink(take, name="output")
 
 
-#: Called with a second and the number of answers of each kind since the last call.
-TakeCounts = Callable[[int, NDArray[np.int64]], None]
+#: Called with a second and the number of answers of each kind since the last call. It belongs to an
+#: object that checkpoints can save.
+TakeCounts = Callable[[int, xs.SigSeg], None]
 
 
 class DigestOutput:
@@ -155,7 +161,7 @@ class DigestOutput:
         merged = digests[0].merge(*digests[1:], name=f"all copies {name}")
         counted = merged.iterate(answer_counts, tables, name=f"counts {name}")
         self.engine.network.stages["output"] += [merged, counted]
-        counted.sink(lambda second, count: take(second, np.asarray(count)))
+        counted.sink(take)
 
     def digests(self, minutes: int) -> Iterator[tuple[int, Digests]]:
         """Expressways and their digests by minute and kind, without the shift of copies."""

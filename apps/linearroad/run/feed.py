@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,22 +42,70 @@ class Feed:
         manager: xs.MemoryManager,
     ) -> None:
         self.reader, self.rejects = reader, rejects
-        reader.on_reject = partial(rejects.write, file_name=reader.name)
+        reader.on_reject = self._hold
         self.number = number  # index of the file in the input
         self.manager = manager  # of the query, so that rows are copied only once
         self.pace: PacedRows[Chunk] = PacedRows(schedule)
         self._expressways = ExpresswayCount()
         self.rows = 0
         self.implausible = 0
+        self._line = self._clock = 0  # of the last row that was given
+        self._held: deque[Reject] = deque()  # rows that could not be parsed, until their turn
+        self._ended = False
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`RAW`). A stream that is stopped ends with a complete second."""
-        chunks = self.reader.chunks(int(self.pace.schedule.time.begin_s))
+        if self._ended:
+            return
+        begin_s = max(int(self.pace.schedule.time.begin_s), self._clock)
+        chunks = _behind(self.reader.chunks(begin_s), self._line)
         for chunk, upto in self.pace.given(chunks):
             if chunk is not None:
                 self.rows += len(chunk)
                 self._expressways.add(chunk.columns[XWAY])
+                self._line, self._clock = int(chunk.origins[-1]), int(chunk.times[-1])
+                self._release(self._line)
             yield raw_rows(NO_ROWS if chunk is None else chunk, upto, self.manager)
+        self._ended = True
+        self._release(None)
+
+    # -- rejects -----------------------------------------------------------------------------
+
+    def _hold(self, reject: Reject) -> None:
+        """Keep a row that could not be parsed until the rows around it are given."""
+        if reject.line > self._line:
+            self._held.append(reject)
+
+    def _release(self, line: int | None) -> None:
+        """Write the rejects up to a line, or all."""
+        while self._held and (line is None or self._held[0].line <= line):
+            self.rejects.write(self._held.popleft(), self.reader.name)
+
+    # -- checkpoints -------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """What another run goes on from: the rows that were given, and what came of them."""
+        return {
+            "file": self.reader.name, "bytes": self._bytes(), "line": self._line,
+            "clock": self._clock, "rows": self.rows, "implausible": self.implausible,
+            "ended": self._ended, "pace": self.pace.save_state(),
+        }  # fmt: skip
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on behind the rows that were given."""
+        if (saved["file"], saved["bytes"]) != (self.reader.name, self._bytes()):
+            raise xs.InputError(
+                f"the checkpoint is of {saved['file']} with {saved['bytes']:,} bytes, and this is "
+                f"{self.reader.name} with {self._bytes():,}"
+            )
+        self._line, self._clock = int(saved["line"]), int(saved["clock"])
+        self.rows, self.implausible = int(saved["rows"]), int(saved["implausible"])
+        self._ended = bool(saved["ended"])
+        self.pace.load_state(saved["pace"])
+
+    def _bytes(self) -> int:
+        path: Path | None = getattr(self.reader, "path", None)
+        return 0 if path is None else path.stat().st_size
 
     def end_rejects_in_sinks(self, checked: xs.Stream, reported: xs.Stream) -> None:
         """Connect sinks for the rejects and counts of the query."""
@@ -71,6 +120,15 @@ class Feed:
 
     def _take_implausible(self, speeds: int) -> None:
         self.implausible += speeds
+
+
+def _behind(chunks: Iterator[Chunk], line: int) -> Iterator[Chunk]:
+    """The rows behind a line."""
+    for chunk in chunks:
+        if chunk.origins[0] > line:
+            yield chunk
+        elif chunk.origins[-1] > line:
+            yield chunk.part(int(np.searchsorted(chunk.origins, line, "right")), len(chunk))
 
 
 def raw_rows(chunk: Chunk, upto: int, manager: xs.MemoryManager) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import AnswerSink, RunResult
 from linearroad.output.summary import RunOptions, write_summary
-from linearroad.output.writers import FORMATS, RESULTS, RejectWriter, formats_of
+from linearroad.output.writers import (
+    CONTINUED,
+    FORMATS,
+    RESULTS,
+    RejectWriter,
+    formats_of,
+)
 from linearroad.rating.memory import check_memory
 from linearroad.rules import rules_named
 from linearroad.run.copies import copies_of
@@ -29,16 +36,19 @@ from linearroad.run.state import keep_state, read_state
 from linearroad.schema import KINDS
 from linearroad.tables.history import History
 from xstream.console.folder import result_folder
-from xstream.console.stop import interruptible
+from xstream.console.stop import Stop, interruptible
 from xstream.console.timeline import Timeline, attributed, read_timeline
 from xstream.io.page_checksums import unverified_sentence
 from xstream.io.schedule import NO_LIMIT, Schedule
+from xstream.recovery.generations import has_checkpoint
 
 __all__ = ["RunOptions", "RunResult", "plan", "run"]
 
 #: Slower runs would take years; in faster ones the Emit of answers is meaningless.
 SLOWEST, FASTEST = 0.001, 1e6
 MOST_MINUTES = 2**31 // 60
+#: The folder of checkpoints in that of the output.
+CHECKPOINTS = "checkpoints"
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -75,15 +85,20 @@ def run(
     limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
     schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), limit_s)
     try:
-        with result_folder(out, source, RESULTS):
-            rejects = RejectWriter(out / "rejects.csv", files > 1)
-            timeline = Timeline(out / "timeline.csv", schedule.time.wall_s)
+        go_on = options.resume and has_checkpoint(out / CHECKPOINTS)
+        with result_folder(out, source, RESULTS, CONTINUED if go_on else ()):
+            rejects = RejectWriter(out / "rejects.csv", files > 1, go_on)
+            timeline = Timeline(out / "timeline.csv", schedule.time.wall_s, go_on)
             with closing(rejects), closing(timeline):
                 digested = options.answers == "digest"
                 form = options.form
                 write = formats_of(options.rules)[form]
-                writer = None if digested else write(out / f"output.{form}")
+                writer = None if digested else _opened(write, out / f"output.{form}", go_on)
                 taker = AnswerSink(writer, schedule, options.rules)
+                taker.options = _identity(options, files)
+                taker.parts |= {"rejects": rejects}
+                if isinstance(writer, xs.Recoverable):
+                    taker.parts["answers"] = writer
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
@@ -93,6 +108,8 @@ def run(
                     for file, reader in enumerate(readers)
                 ]
                 engine = Engine(feeds, copies, history, options)
+                if options.checkpoint_s is not None:
+                    engine.checkpoints = out / CHECKPOINTS
                 if digested:
                     output = DigestOutput(engine, taker.take_counts)
                     _execute(engine, taker, look, None if kept is None else kept.of(engine))
@@ -110,6 +127,20 @@ def run(
             return result
     except OSError as error:  # of writing; errors of reading are converted where they occur
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _opened(write: Any, path: Path, go_on: bool) -> Any:
+    """The writer of a new file, or of one that is cut back and continued."""
+    return write(path, True) if go_on else write(path)
+
+
+def _identity(options: RunOptions, files: int) -> dict[str, Any]:
+    """The options that decide what the answers are."""
+    return {
+        "--rules": options.rules, "--minutes": options.minutes, "--format": options.form,
+        "--answers": options.answers, "--expressways": options.expressways,
+        "--speed": options.speed, "input files": files,
+    }  # fmt: skip
 
 
 def _conclude(
@@ -159,6 +190,19 @@ def _check(options: RunOptions) -> None:
         raise xs.InputError("--keep-state requires --minutes and cannot be used with --expressways")
     if options.rules != "paper" and (options.keep_state or options.from_state):
         raise xs.InputError("--keep-state and --from-state require --rules paper")
+    if options.checkpoint_s is None:
+        if options.resume:
+            raise xs.InputError("--resume requires --checkpoint-s, as the run before it had")
+        return
+    if not options.checkpoint_s > 0:
+        raise xs.InputError(
+            f"--checkpoint-s must be a positive number of seconds, not {options.checkpoint_s:g}"
+        )
+    if options.answers == "write" and options.form != "csv":
+        raise xs.InputError(
+            "--checkpoint-s requires --format csv or --answers digest: a Parquet file cannot be "
+            "cut back to what it held"
+        )
 
 
 class _Look:
@@ -171,10 +215,12 @@ class _Look:
         self._taker, self._timeline, self._progress = taker, timeline, progress
         self._stop_when_late = stop_when_late
         self.engine: Engine | None = None
+        #: Set if the run is to stop at a checkpoint, from which it can go on.
+        self.suspend = Stop()
 
     def __call__(self, _: xs.Run | None = None, last: bool = False) -> None:
         result, schedule = self._taker.result, self._taker.schedule
-        if schedule.stop.at_once:
+        if schedule.stop.at_once or self.suspend.is_set():
             schedule.cut.set()
         late = self._taker.delays.first_late
         if late is not None:
@@ -200,10 +246,11 @@ def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) 
     gc.collect()
     gc.freeze()  # exclude loaded and compiled objects from collections
     try:
-        with interruptible(schedule.stop):
+        stop = schedule.stop if engine.checkpoints is None else look.suspend
+        with interruptible(stop):
             engine.run(schedule.cut, state, look)
-        result.interrupted = schedule.stop.is_set()
-        result.interrupted_by_user = schedule.stop.by_user
+        result.interrupted = schedule.stop.is_set() or look.suspend.is_set()
+        result.interrupted_by_user = stop.by_user
     except xs.OperatorError as error:
         if isinstance(error.__cause__, xs.InputError):  # caused by a file, not by an operator
             raise error.__cause__ from None
@@ -214,6 +261,10 @@ def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) 
         result.wall_seconds = schedule.time.wall_s()
         gc.unfreeze()
     look(last=True)
+    assert engine.done is not None
+    if engine.done.checkpoints is not None:
+        result.checkpoints = asdict(engine.done.checkpoints)
+        result.warnings += result.checkpoints["damaged"]
     result.reports = engine.reports
     result.implausible_speeds = sum(feed.implausible for feed in engine.feeds)
     result.requests = sum(list(result.answers.values())[2:])
