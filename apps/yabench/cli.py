@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from yabench.commands.check import check_command
-from yabench.commands.run import generate_command, run_command
+from yabench.commands.run import generate_command, report_command, run_command
 
 app = typer.Typer(
     help="YABench: benchmark windowed stream engines and check every answer.",
@@ -20,5 +20,6 @@ def _group() -> None:
 
 
 app.command("run")(run_command)
+app.command("report")(report_command)
 app.command("check")(check_command)
 app.command("generate")(generate_command)

@@ -1,0 +1,251 @@
+"""The report: one self-contained page with all tests of a benchmark, engines side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from xstream.bench.report import machine
+from xstream.report.page import document, plots_html, section, table_html, write
+from xstream.report.plots import COLORS, graph_objects, layout
+from yabench.published import Reference, read_published
+
+__all__ = ["write_page"]
+
+Found = dict[str, Any]
+_BOXES = (("Precision", "precision"), ("Recall", "recall"), ("Delay in ms", "delay_ms"))
+_STYLE = """<style>
+.tabs button{font:inherit;padding:.3rem .8rem;margin:0 .4rem .4rem 0;border:1px solid var(--line);
+background:var(--tint);color:var(--ink);border-radius:4px;cursor:pointer}
+.tabs button[aria-selected=true]{background:var(--mark);color:#fff}
+.finding{border-left:3px solid var(--line);padding-left:.8rem;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){:root{color-scheme:dark;--ink:#e6ebf0;--soft:#9fb0c0;
+--line:#33414f;--tint:#1d2731;--mark:#7db4e6}body{background:#12181f}
+.tabs button[aria-selected=true]{color:#12181f}.good{color:#6fce95}.bad{color:#f08a8a}}
+</style>"""
+_SCRIPT = """<script>
+function show(name){document.querySelectorAll('section.test').forEach(function(s){
+s.hidden=s.dataset.test!==name;if(!s.hidden)s.querySelectorAll('.plot').forEach(function(p){
+if(window.Plotly)Plotly.Plots.resize(p)})});
+document.querySelectorAll('.tabs button').forEach(function(b){
+b.setAttribute('aria-selected',b.dataset.test===name)})}
+function paint(){var dark=matchMedia('(prefers-color-scheme: dark)').matches;
+document.querySelectorAll('.plot').forEach(function(p){if(window.Plotly&&p.data)Plotly.relayout(p,
+{paper_bgcolor:'rgba(0,0,0,0)',plot_bgcolor:'rgba(0,0,0,0)','font.color':dark?'#e6ebf0':'#1c2733',
+'xaxis.gridcolor':dark?'#33414f':'#e3e8ee','yaxis.gridcolor':dark?'#33414f':'#e3e8ee'})})}
+document.querySelectorAll('.tabs button').forEach(function(b){
+b.addEventListener('click',function(){show(b.dataset.test)})});
+addEventListener('load',function(){paint();var b=document.querySelector('.tabs button');
+if(b)show(b.dataset.test)});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change',paint);
+</script>"""
+
+
+def write_page(path: Path, title: str, found: Sequence[Found], published: Path | None) -> None:
+    """Write the page of a benchmark."""
+    references = read_published(published) if published else {}
+    tests: dict[str, list[Found]] = {}
+    for each in found:
+        tests.setdefault(each["test"], []).append(each)
+    buttons = "".join(
+        f'<button data-test="{escape(name)}" aria-selected="false">{escape(name)}</button>'
+        for name in tests
+    )
+    parts = [_STYLE, f'<div class="tabs">{buttons}</div>']
+    plot = 0
+    for name, outcomes in tests.items():
+        figures = _figures(outcomes, references.get(outcomes[0]["published"], []))
+        body = section(
+            outcomes[0]["title"] or name,
+            _about(outcomes[0]),
+            _overview(outcomes, references.get(outcomes[0]["published"], [])),
+            _findings(outcomes),
+            plots_html(figures, plot),
+        )
+        plot += len(figures)
+        parts.append(f'<section class="test" data-test="{escape(name)}">{body}</section>')
+    text = document(f"YABench: {title}", [*parts, _SCRIPT], machine())
+    write(path, text)
+
+
+def _about(found: Found) -> str:
+    text = f"{found['stations']:,} stations, {found['items']:,} items"
+    judged = found.get("judged", {}).get("strict")
+    if judged:
+        text += (
+            f"; windows of {judged['size_ms']} ms every {judged['slide_ms']} ms, reported by the "
+            f"policy {judged['policy']}"
+        )
+    return f'<p class="sub">{escape(text)}.</p>'
+
+
+def _by_engine(outcomes: Iterable[Found]) -> dict[str, list[Found]]:
+    found: dict[str, list[Found]] = {}
+    for each in outcomes:
+        found.setdefault(each["engine"], []).append(each)
+    return found
+
+
+def _windows(runs: Iterable[Found], mode: str = "strict") -> list[Found]:
+    return [
+        window for run in runs for window in run.get("judged", {}).get(mode, {}).get("windows", [])
+    ]
+
+
+def _overview(outcomes: Sequence[Found], references: Sequence[Reference]) -> str:
+    """Return the table of engines: one row each, then the published ones."""
+    rows: list[tuple[str, ...]] = []
+    for engine, runs in _by_engine(outcomes).items():
+        windows = _windows(runs)
+        if not windows:
+            rows.append((engine, "0", "missing", *["-"] * 6))
+            continue
+        delays = [w["delay_ms"] for w in windows if w["delay_ms"] is not None]
+        samples = [sample for run in runs for sample in run["samples"]]
+        rows.append((
+            engine, str(len(runs)),
+            "right" if all(run["judged"]["strict"]["right"] for run in runs) else "wrong",
+            f"{mean(w['precision'] for w in windows):.3f}",
+            f"{mean(w['recall'] for w in windows):.3f}",
+            f"{median(delays):.0f}" if delays else "-", f"{max(delays):.0f}" if delays else "-",
+            f"{max(s['rss_mb'] for s in samples):.0f}" if samples else "-",
+            f"{mean(s['cpu_percent'] for s in samples):.0f}" if samples else "-",
+        ))  # fmt: skip
+    for each in references:
+        rows.append((
+            f"{each.engine} (published)", "-", "-", f"{each.precision:.3f}", f"{each.recall:.3f}",
+            f"{each.delay_ms:.0f}", "-", "-", "-",
+        ))  # fmt: skip
+    columns = (
+        "engine", "runs", "verdict", "precision", "recall", "delay, median ms",
+        "delay, largest ms", "memory, largest MB", "CPU, mean %",
+    )  # fmt: skip
+    return table_html(columns, rows)
+
+
+def _findings(outcomes: Sequence[Found]) -> str:
+    """Say what is wrong with each engine, with the first bindings that differ."""
+    parts = []
+    for engine, runs in _by_engine(outcomes).items():
+        parts.append(f"<h3>{escape(engine)}</h3>")
+        for sentence in dict.fromkeys(_sentences(runs)):
+            parts.append(f'<p class="finding">{escape(sentence)}</p>')
+        wrong = [w for w in _windows(runs) if w["missing"] or w["unexpected"]][:5]
+        if wrong:
+            rows = [
+                (f"{w['start']}-{w['end']} ms", " | ".join(w["missing"]),
+                 " | ".join(w["unexpected"]))
+                for w in wrong
+            ]  # fmt: skip
+            table = table_html(("window", "missing", "unexpected"), rows)
+            parts.append(f"<details><summary>First differences</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _sentences(runs: Iterable[Found]) -> Iterable[str]:
+    for run in runs:
+        if run["failure"]:
+            yield run["failure"]
+        for mode, judged in run.get("judged", {}).items():
+            yield f"{mode.capitalize()}: {judged['finding']}"
+
+
+def _figures(outcomes: Sequence[Found], references: Sequence[Reference]) -> list[Any]:
+    engines = {name: runs for name, runs in _by_engine(outcomes).items() if _windows(runs)}
+    if not engines:
+        return []
+    colors = {name: COLORS[place % len(COLORS)] for place, name in enumerate(engines)}
+    over_time = [
+        _over_windows(engines, colors, "Precision", "precision", references),
+        _over_windows(engines, colors, "Recall", "recall", references),
+        _over_windows(engines, colors, "Delay of results in ms", "delay_ms", references),
+        _sizes(engines, colors),
+        _samples(engines, colors, "CPU in %", "cpu_percent"),
+        _samples(engines, colors, "Memory in MB", "rss_mb"),
+        _samples(engines, colors, "Threads", "threads"),
+    ]
+    boxes = [
+        _boxes(engines, colors, f"{title} of all windows and runs", key)
+        for title, key in (
+            ("Precision", "precision"),
+            ("Recall", "recall"),
+            ("Delay in ms", "delay_ms"),
+        )
+    ]
+    return [*over_time, *boxes]
+
+
+def _over_windows(
+    engines: Mapping[str, list[Found]],
+    colors: Mapping[str, str],
+    title: str,
+    key: str,
+    references: Sequence[Reference],
+) -> Any:
+    """Draw a value of each window, as the mean of all runs, with every other window shaded."""
+    go = graph_objects()
+    figure = go.Figure()
+    for name, runs in engines.items():
+        values: dict[int, list[float]] = {}
+        for window in _windows(runs):
+            if window[key] is not None:
+                values.setdefault(window["end"], []).append(window[key])
+        figure.add_scatter(
+            x=[end / 1000 for end in values], y=[mean(each) for each in values.values()],
+            name=name, mode="lines+markers", line_color=colors[name],
+        )  # fmt: skip
+    for each in references:
+        figure.add_hline(
+            getattr(each, key), line_dash="dot", line_color="#8894a0",
+            annotation_text=f"{each.engine} (published)", annotation_font_size=10,
+        )  # fmt: skip
+    windows = _windows(next(iter(engines.values()))[:1])
+    for window in windows[::2]:
+        start = window["end"] - (windows[0]["end"])
+        figure.add_vrect(start / 1000, window["end"] / 1000, fillcolor="#8894a0", opacity=0.12,
+                         line_width=0)  # fmt: skip
+    if key != "delay_ms":
+        figure.update_yaxes(range=[-0.05, 1.05])
+    return layout(figure, title, "end of the window in s", title, showlegend=True)
+
+
+def _sizes(engines: Mapping[str, list[Found]], colors: Mapping[str, str]) -> Any:
+    go = graph_objects()
+    figure = go.Figure()
+    for name, runs in engines.items():
+        windows = _windows(runs[:1])
+        ends = [window["end"] / 1000 for window in windows]
+        figure.add_scatter(x=ends, y=[w["actual"] for w in windows], name=name,
+                           mode="lines+markers", line_color=colors[name])  # fmt: skip
+    windows = _windows(next(iter(engines.values()))[:1])
+    ends = [window["end"] / 1000 for window in windows]
+    figure.add_scatter(x=ends, y=[w["expected"] for w in windows], name="expected", mode="lines",
+                       line={"dash": "dash", "color": "#8894a0"})  # fmt: skip
+    title = "Expected and actual result sizes"
+    return layout(figure, title, "end of the window in s", "bindings", showlegend=True)
+
+
+def _samples(
+    engines: Mapping[str, list[Found]], colors: Mapping[str, str], title: str, key: str
+) -> Any:
+    go = graph_objects()
+    figure = go.Figure()
+    for name, runs in engines.items():
+        samples = runs[0]["samples"]
+        figure.add_scatter(x=[s["time_ms"] / 1000 for s in samples], y=[s[key] for s in samples],
+                           name=name, mode="lines", line_color=colors[name])  # fmt: skip
+    return layout(figure, title, "time in s", title, showlegend=True)
+
+
+def _boxes(
+    engines: Mapping[str, list[Found]], colors: Mapping[str, str], title: str, key: str
+) -> Any:
+    go = graph_objects()
+    figure = go.Figure()
+    for name, runs in engines.items():
+        values = [window[key] for window in _windows(runs) if window[key] is not None]
+        figure.add_box(y=values, name=name, marker_color=colors[name], boxpoints="outliers")
+    return layout(figure, title, "", title, showlegend=False)
