@@ -18,6 +18,7 @@ class OptionalPackage(NamedTuple):
 
 
 OPTIONAL_PACKAGES = {
+    "confluent_kafka": OptionalPackage("kafka", "Kafka topics"),
     "duckdb": OptionalPackage("yabench", "YABench's oracle of records"),
     "hypothesis": OptionalPackage("testing", "the strategies of xstream.testing"),
     "pandas": OptionalPackage("linearroad", "Linear Road's validator"),
@@ -26,6 +27,7 @@ OPTIONAL_PACKAGES = {
     "pyspark": OptionalPackage("linearroad", "Linear Road's generator and validator"),
     "sigmf": OptionalPackage("sigmf", "SigMF recordings"),
     "soundfile": OptionalPackage("audio", "sound files"),
+    "zmq": OptionalPackage("zmq", "ZeroMQ sockets"),
 }
 
 

@@ -8,6 +8,7 @@ from xstream.io.clock import Clock, StreamTime, SystemClock
 from xstream.io.connection import Reconnect
 from xstream.io.csv import csv
 from xstream.io.iterable import iterable
+from xstream.io.kafka import kafka
 from xstream.io.npy import npy
 from xstream.io.paced import paced
 from xstream.io.parquet import parquet
@@ -16,6 +17,7 @@ from xstream.io.sigmf import sigmf
 from xstream.io.tcp import tcp
 from xstream.io.udp import DATAGRAM_HEADER, udp
 from xstream.io.wav import wav
+from xstream.io.zmq import zmq
 
 __all__ = [
     "DATAGRAM_HEADER",
@@ -27,6 +29,7 @@ __all__ = [
     "arrow",
     "csv",
     "iterable",
+    "kafka",
     "npy",
     "paced",
     "parquet",
@@ -36,4 +39,5 @@ __all__ = [
     "tcp",
     "udp",
     "wav",
+    "zmq",
 ]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xstream.errors import InputError
+from xstream.errors import GraphError, InputError
+from xstream.io.arrow_socket import ArrowSocket
 from xstream.io.compression import bare_suffix, compression_of, open_compressed, open_input
+from xstream.io.connection import reconnect_policy
 from xstream.io.contents import Contents
 from xstream.io.feed import Block
 from xstream.io.file import read_only_file
@@ -156,12 +158,16 @@ def arrow(
     columns: Sequence[str] | None = None,
     index: bool = False,
     **options: Any,
-) -> ArrowFile:
+) -> ArrowFile | ArrowSocket:
     """Columns of an Arrow IPC file or stream, mapped into memory and not copied.
 
     The form of a file that is read is recognised. As a sink it writes a stream if the suffix is
     `.arrows` (or the file is compressed), else a file. Everything else is as in `xs.io.parquet`.
     IPC files have no checksums: a damaged file may go unnoticed.
+
+    "tcp://host:port" is an Arrow stream over TCP, as a client or with `listen=True`. A source needs
+    the `dtype` that it expects, with the names of the columns, and `max_message_bytes` bounds what
+    a peer may announce.
 
     >>> import numpy as np, xstream as xs
     >>> q = xs.Query()
@@ -173,6 +179,11 @@ def arrow(
     >>> q.run()[out]
     [(1, 0.5), (2, 0.25)]
     """
+    if isinstance(path, str) and path.startswith("tcp://"):
+        if columns is not None or index:
+            raise GraphError("arrow: columns and index are options of files")
+        options["reconnect"] = reconnect_policy("arrow", options.get("reconnect", False))
+        return ArrowSocket(path, rate_hz=rate_hz, window=window, **options)
     return ArrowFile(
         Path(path), window, rate_hz=rate_hz, columns=columns, index=index,  # type: ignore[arg-type]
         **options,

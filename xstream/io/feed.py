@@ -116,6 +116,10 @@ class Feed:
             self.error = error
             lib.xs_feed_close(self.handle, 1)
 
+    def arrived_ns(self) -> int:
+        """When the current block has arrived; 0 if it was there already, as those of files."""
+        return 0
+
     def _push(self, block: Block, index: int, skipped: int) -> bool:
         """Hand over a block; return whether the engine took it."""
         columns = ffi.new("xs_seg *[]", len(self.dtypes))
@@ -124,9 +128,9 @@ class Feed:
             if not columns[i]:
                 self._drop(columns)
                 raise self.manager.out_of_memory(f"a block of {len(samples):,} samples")
-        outcome = 1
+        outcome, arrived_ns = 1, self.arrived_ns()
         while outcome == 1:
-            outcome = lib.xs_feed_push(self.handle, columns, 0, _PATIENCE_NS)
+            outcome = lib.xs_feed_push(self.handle, columns, arrived_ns, _PATIENCE_NS)
         if outcome:
             self._drop(columns)
         return not outcome

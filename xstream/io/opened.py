@@ -24,7 +24,7 @@ from xstream.io.wav import wav
 
 __all__ = ["RepeatedFile", "opened"]
 
-_BY_SUFFIX: dict[str, Callable[..., File]] = {
+_BY_SUFFIX: dict[str, Callable[..., Any]] = {
     ".wav": wav, ".flac": wav, ".ogg": wav, ".csv": csv, ".parquet": parquet, ".arrow": arrow,
     ".arrows": arrow, ".feather": arrow, ".npy": npy, ".raw": raw, ".bin": raw,
     ".sigmf-meta": sigmf, ".sigmf-data": sigmf, ".sigmf": sigmf,
@@ -41,7 +41,8 @@ def opened(path: str | Path, **options: Any) -> File:
     if suffix not in _BY_SUFFIX:
         known = " ".join(sorted(_BY_SUFFIX))
         raise InputError(f"{path}: its suffix names no known format; these do: {known}")
-    return _BY_SUFFIX[suffix](path, **options)
+    found: File = _BY_SUFFIX[suffix](Path(path), **options)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

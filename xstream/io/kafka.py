@@ -1,0 +1,147 @@
+"""`xs.io.kafka`: messages of records in a Kafka topic (the extra `kafka`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from xstream.console import require_package
+from xstream.errors import GraphError, InputError
+from xstream.io.feed import Block
+from xstream.io.live import LiveChannel
+from xstream.io.output import Columns, Signals
+
+__all__ = ["KafkaTopic", "kafka"]
+
+_LOOK_S = 0.05
+_BATCH = 500
+
+
+@dataclass(frozen=True, eq=False)
+class KafkaTopic(LiveChannel):
+    """A topic of a Kafka cluster: the value of a message has records; an empty one ends it."""
+
+    kind = "kafka"
+    topic: str = ""
+    #: Further settings of librdkafka.
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_package("confluent_kafka")
+        if not isinstance(self.topic, str) or not self.topic:
+            raise GraphError(f"kafka: topic is the name of a topic, not {self.topic!r}")
+
+    def _settings(self, **own: Any) -> dict[str, Any]:
+        return {"bootstrap.servers": self.address, **own, **self.settings}
+
+    def blocks(self, over: threading.Event) -> Iterator[Block]:
+        import confluent_kafka as library
+
+        settings = self._settings(
+            **{"group.id": "xstream", "auto.offset.reset": "earliest", "enable.auto.commit": False,
+               "log_level": 0, "fetch.message.max.bytes": self.max_message_bytes}
+        )  # fmt: skip
+        try:
+            consumer = library.Consumer(settings)
+        except library.KafkaException as error:
+            raise InputError(f"{self.label}: {error.args[0].str()}") from error
+        consumer.subscribe([self.topic])
+        try:
+            while not over.is_set():
+                for message in consumer.consume(_BATCH, _LOOK_S):
+                    if message.error() is not None:
+                        self._check(message.error(), library)
+                    elif not message.value():
+                        return
+                    else:
+                        yield self.columns_of(message.value())
+        finally:
+            consumer.close()
+
+    def _check(self, error: Any, library: Any) -> None:
+        """Raise an InputError for errors that do not pass by themselves."""
+        passing = (library.KafkaError._PARTITION_EOF, library.KafkaError._TRANSPORT)
+        waiting = error.code() == library.KafkaError.UNKNOWN_TOPIC_OR_PART  # may be created yet
+        if error.fatal() or not (error.retriable() or waiting or error.code() in passing):
+            raise InputError(f"{self.label}: {error.str()}")
+
+    def writer(self, signals: Signals, over: threading.Event) -> KafkaWriter:
+        return KafkaWriter(self, signals, over)
+
+
+class KafkaWriter:
+    """Produces messages; waits while the queue of the library is full."""
+
+    def __init__(self, channel: KafkaTopic, signals: Signals, over: threading.Event) -> None:
+        import confluent_kafka as library
+
+        self.channel, self.signals, self.over = channel, signals, over
+        self._failed: str = ""
+        try:
+            self._producer = library.Producer(channel._settings(log_level=0))
+        except library.KafkaException as error:
+            raise InputError(f"{channel.label}: {error.args[0].str()}") from error
+
+    def _delivered(self, error: Any, _message: Any) -> None:
+        if error is not None and not self._failed:
+            self._failed = error.str()
+
+    def _send(self, data: bytes) -> None:
+        while not self.over.is_set():
+            try:
+                self._producer.produce(self.channel.topic, data, on_delivery=self._delivered)
+                break
+            except BufferError:
+                self._producer.poll(_LOOK_S)
+        self._producer.poll(0)
+        if self._failed:
+            raise InputError(f"{self.channel.label}: {self._failed}")
+
+    def write(self, columns: Columns) -> None:
+        """Send records as messages of at most a megabyte, which brokers accept."""
+        records = self.channel.records_of(columns, self.signals)
+        step = max((1 << 19) // records.dtype.itemsize, 1)
+        for at in range(0, len(records), step):
+            self._send(records[at : at + step].tobytes())
+
+    def commit(self) -> int | None:
+        """What was sent cannot be taken back."""
+        return None
+
+    def finish(self) -> None:
+        """Send the empty message that ends the stream, and wait until all are delivered."""
+        self._send(b"")
+        while self._producer.flush(_LOOK_S) and not self.over.is_set():
+            pass
+        if self._failed:
+            raise InputError(f"{self.channel.label}: {self._failed}")
+
+    def abort(self) -> None:
+        """Discard what was not sent."""
+        self._producer.purge()
+
+
+def kafka(
+    servers: str,
+    topic: str,
+    dtype: npt.DTypeLike | None = None,
+    rate_hz: float | None = None,
+    window: int = 4096,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> KafkaTopic:
+    """Records in the messages of a Kafka topic, as a source and as a sink; needs `xstream[kafka]`.
+
+    `servers` is "host:port,..."; `settings` are further ones of librdkafka, such as "group.id". A
+    source begins with the oldest message, and an empty message ends the stream. Messages of several
+    partitions have no order among them.
+    """
+    return KafkaTopic(
+        servers, dtype, rate_hz, window, topic=topic, settings=dict(settings or {}), **options
+    )
