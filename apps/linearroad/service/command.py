@@ -8,8 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from linearroad.run.command import BaseCredit, BaseToll, FrequentTraveller
+from xstream.errors import InputError
 
 __all__ = ["serve_command"]
+
+
+#: An expressway takes about 4 MiB from the start.
+MOST_EXPRESSWAYS = 100_000
 
 
 def _option(help: str, *names: str) -> Any:
@@ -23,7 +28,7 @@ Rules = Annotated[str, _option("Rule set: paper, brandeis, walmart or thesis.")]
 HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
 Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
 SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
-_EXPRESSWAYS = "Use the history for copies of its expressways, as drive --expressways sends them."
+_EXPRESSWAYS = "Have room for so many expressways, and use the history for copies of its own."
 Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
 Threads = Annotated[int, _option("Number of threads, at most one per core.")]
 Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
@@ -54,9 +59,13 @@ def serve_command(
     from xstream.console.stop import Stop
 
     tariff = Tariff(basetoll, basecredit, ftmin)
-    options = ServeOptions(listen, wire, rules, threads, memory, once, tariff, stall_s)
+    options = ServeOptions(listen, wire, rules, threads, memory, once, expressways, tariff, stall_s)
     known = load_history(history, tolls, segment_history)
-    if expressways is not None:
+    if expressways is not None and not 1 <= expressways <= MOST_EXPRESSWAYS:
+        raise InputError(
+            f"--expressways must be from 1 to {MOST_EXPRESSWAYS:,}, not {expressways:,}"
+        )
+    if expressways is not None and history is not None:
         known = history_of_copies(known, history, expressways)
     stop = Stop()
     served = serve(options, known, lambda line: typer.echo(line, err=True), stop)

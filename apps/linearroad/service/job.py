@@ -18,6 +18,7 @@ from linearroad.rowforms import PAPER, THESIS
 from linearroad.rules import DEFAULT_TARIFF, Tariff, rules_named
 from linearroad.run.copies import ORIGINAL, copies_of
 from linearroad.run.engine import Engine, connect_writer
+from linearroad.service.capacity import RoomyState
 from linearroad.service.door import Door, dismiss
 from linearroad.service.feed import DriverFeed
 from linearroad.tables.history import History
@@ -42,6 +43,7 @@ class ServeOptions:
     threads: int = 1
     memory: str = "refcount-lazy"
     once: bool = False  # end after one driver
+    expressways: int | None = None  # for which there is room from the start
     tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
     stall_s: float = STALL_S
 
@@ -65,10 +67,8 @@ class Served:
         return told if self.error is None else f"{told}; ended early: {self.error}"
 
 
-def history_of_copies(history: History, directory: Path | None, expressways: int) -> History:
+def history_of_copies(history: History, directory: Path, expressways: int) -> History:
     """The history for copies of generated expressways, as `drive --expressways` sends them."""
-    if directory is None:
-        raise InputError("--expressways requires --history")
     tolls, sums, vids_by = {}, {}, {}
     for copy in copies_of(directory, expressways):
         own = history.copied(copy.xway_by, copy.vid_by)
@@ -123,6 +123,8 @@ class _Query:
             options.rules, memory=options.memory, threads=options.threads, tariff=options.tariff
         )
         self.engine = Engine([self.feed], [ORIGINAL], history, settings)
+        roomy = options.expressways is not None and options.rules == "paper"
+        self._state = RoomyState(self.engine, options.expressways or 0) if roomy else None
         self._encode = wire.answer_encoder()
         none = wire.no_answers()
         columns = (none.kind, none.time, none.who, none.value, none.amount)
@@ -153,7 +155,7 @@ class _Query:
 
         try:
             with _collections_off():
-                self.engine.run(cut, progress=look)
+                self.engine.run(cut, self._state, look)
             self._end()
         except (xs.OperatorError, InputError) as error:
             cause = error.__cause__ if isinstance(error, xs.OperatorError) else error

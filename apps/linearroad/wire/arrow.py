@@ -131,8 +131,9 @@ class Arrow:
 
     def no_answers(self) -> Answers:
         """No answers, as `answers` gives them."""
-        columns = [np.empty(0, kind.to_pandas_dtype()) for kind in ANSWER_SCHEMA.types]
-        return Answers(*columns)
+        kind, amount = np.empty(0, np.int8), np.empty(0, np.int64)
+        time, who, value = (np.empty(0, np.int32) for _ in range(3))
+        return Answers(kind, time, who, value, amount)
 
     def lines(self, answers: Answers, arrival_ms: int) -> NDArray[np.uint8]:
         """The answers as lines, with the time of arrival as Emit."""

@@ -290,3 +290,12 @@ def test_a_place_that_is_taken_or_no_place_is_an_input_error() -> None:
         serve(ServeOptions("9000"), History(), print)
     with pytest.raises(InputError, match="--wire must be one of flat, thesis, arrow"):
         serve(ServeOptions(wire="carrier pigeon"), History(), print)
+
+
+def test_room_for_many_expressways_changes_no_answer(
+    directory: Path, history: History, expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    with running(ServeOptions(expressways=4), history) as service:
+        result = drive(directory, service.address, tmp_path / "out", DriveOptions(speed=FAST))
+    assert result.ended is None
+    assert without_emit(tmp_path / "out" / "output.csv") == expected["paper"]
