@@ -21,18 +21,23 @@ SAMPLES = {"time": int, "value": float}
 
 
 @xs.kernel(
-    state={"held": np.zeros(_HELD), "count": np.zeros(2, np.int64)},
+    # samples so far, windows so far, and where the next sample goes
+    state={"held": np.zeros(_HELD), "count": np.zeros(3, np.int64)},
     out=SAMPLES,
 )
 def windows_of_samples(time, value, width, step, state, out):
     """Every `step` samples the last `width`, one by one."""
     held, count = state.held, state.count
-    held[count[0] % width] = value
+    at = count[2]
+    held[at] = value
+    at = at + 1 if at + 1 < width else 0
     count[0] += 1
+    count[2] = at
     if count[0] == width + count[1] * step:
         first = count[1] * step
-        for i in range(first, first + width):
-            out.emit(i, held[i % width])
+        for i in range(width):
+            out.emit(first + i, held[at])
+            at = at + 1 if at + 1 < width else 0
         count[1] += 1
 
 
