@@ -196,3 +196,27 @@ def test_expressions_keep_numbas_types_and_bits() -> None:
         found = np.asarray(q.run()[out][0])
         assert found.dtype == expected.dtype
         assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("fuse", [True, False], ids=["fused", "alone"])
+def test_a_block_that_is_reused_is_nobodys(fuse: bool) -> None:
+    """A sink keeps some windows, as segments and as arrays; other blocks are used again."""
+    kept: dict[int, Any] = {}
+
+    def sometimes(window: xs.SigSeg) -> None:
+        if window.start % 12 == 0:
+            kept[window.start] = window
+        elif window.start % 20 == 0:
+            kept[window.start] = np.asarray(window)
+
+    q = xs.Query()
+    stream = q.source(xs.io.array(SAMPLES, window=4)).map(scaled, np.float32(2))
+    stream.map(backwards).sink(sometimes)
+    run = q.run(fuse=fuse)
+    assert sorted(kept) == [0, 12, 20, 24, 36]
+    for start, window in kept.items():
+        assert np.array_equal(np.asarray(window), 2 * SAMPLES[start : start + 4][::-1])
+    manager = run.manager
+    del run, q, stream, window
+    kept.clear()
+    assert manager.stats().live_blocks == manager.stats().live_bytes == 0

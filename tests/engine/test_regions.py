@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba import njit
 import xstream as xs
 from tests.engine import kernels
 from tests.engine.conftest import plain
-from xstream.fusion import MAX_MEMBERS, chains
+from xstream.fusion import MAX_MEMBERS, Regions, chains
 
 SAMPLES = np.random.default_rng(11).normal(size=333).astype(np.float32)
 
@@ -393,3 +394,30 @@ def test_what_is_not_fused() -> None:
     assert copies == q.run(memory="copy-always", fuse=False).memory.bytes_copied > 0
     # Loops over samples overwrite their input, so that neither way needs memory in between.
     assert q.run().memory.allocations == q.run(fuse=False).memory.allocations
+
+
+@xs.kernel(state={"held": np.zeros(64), "count": np.zeros(1, np.int64)}, out=float)
+def by_sixty_four(value, state, out):
+    """Large enough that LLVM would not inline it if others could call it."""
+    state.held[state.count[0]] = value
+    state.count[0] += 1
+    if state.count[0] == len(state.held):
+        state.count[0] = 0
+        order = np.sort(state.held)
+        for i in range(len(order)):
+            out.emit(order[i] - order[0] if i % 2 else order[i] / (1.0 + abs(order[-1])))
+
+
+def test_kernels_with_state_are_inlined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XSTREAM_CACHE_DIR", str(tmp_path))  # code from the cache has no source
+    values = np.random.default_rng(3).normal(size=640)
+    q = xs.Query()
+    stream = q.source(xs.io.iterable(values.tolist(), out=float))
+    out = stream.iterate(by_sixty_four).iterate(by_sixty_four).collect()
+    (chain,) = chains(q)
+    (code,) = Regions(q, [chain]).codes
+    callback, _ = code.keep_alive
+    assert "by_sixty_four" not in "".join(
+        line for line in callback._library.get_llvm_str().splitlines() if "call " in line
+    )
+    assert q.run()[out] == q.run(fuse=False)[out]
