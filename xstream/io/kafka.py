@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from xstream.console import require_package
+from xstream.engine.operator import whole_number
 from xstream.errors import GraphError, InputError
 from xstream.io.feed import Block
 from xstream.io.live import LiveChannel
@@ -27,6 +28,8 @@ class KafkaTopic(LiveChannel):
 
     kind = "kafka"
     topic: str = ""
+    #: The messages of one partition are in order, so a stream uses one.
+    partition: int = 0
     #: Further settings of librdkafka.
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -35,6 +38,7 @@ class KafkaTopic(LiveChannel):
         require_package("confluent_kafka")
         if not isinstance(self.topic, str) or not self.topic:
             raise GraphError(f"kafka: topic is the name of a topic, not {self.topic!r}")
+        whole_number(self, "partition", 0, 2**31 - 1)
 
     def _settings(self, **own: Any) -> dict[str, Any]:
         return {"bootstrap.servers": self.address, **own, **self.settings}
@@ -43,14 +47,15 @@ class KafkaTopic(LiveChannel):
         import confluent_kafka as library
 
         settings = self._settings(
-            **{"group.id": "xstream", "auto.offset.reset": "earliest", "enable.auto.commit": False,
-               "log_level": 0, "fetch.message.max.bytes": self.max_message_bytes}
+            **{"group.id": "xstream", "enable.auto.commit": False, "log_level": 0,
+                "fetch.message.max.bytes": self.max_message_bytes}
         )  # fmt: skip
         try:
             consumer = library.Consumer(settings)
         except library.KafkaException as error:
             raise InputError(f"{self.label}: {error.args[0].str()}") from error
-        consumer.subscribe([self.topic])
+        first = library.OFFSET_BEGINNING
+        consumer.assign([library.TopicPartition(self.topic, self.partition, first)])
         try:
             while not over.is_set():
                 for message in consumer.consume(_BATCH, _LOOK_S):
@@ -94,7 +99,10 @@ class KafkaWriter:
     def _send(self, data: bytes) -> None:
         while not self.over.is_set():
             try:
-                self._producer.produce(self.channel.topic, data, on_delivery=self._delivered)
+                self._producer.produce(
+                    self.channel.topic, data, partition=self.channel.partition,
+                    on_delivery=self._delivered,
+                )  # fmt: skip
                 break
             except BufferError:
                 self._producer.poll(_LOOK_S)
@@ -138,9 +146,9 @@ def kafka(
 ) -> KafkaTopic:
     """Records in the messages of a Kafka topic, as a source and as a sink; needs `xstream[kafka]`.
 
-    `servers` is "host:port,..."; `settings` are further ones of librdkafka, such as "group.id". A
-    source begins with the oldest message, and an empty message ends the stream. Messages of several
-    partitions have no order among them.
+    `servers` is "host:port,..."; `settings` are further ones of librdkafka. A stream is one
+    partition of the topic (`partition=0`), because messages of several have no order among them. A
+    source begins with the oldest message, and an empty message ends the stream.
     """
     return KafkaTopic(
         servers, dtype, rate_hz, window, topic=topic, settings=dict(settings or {}), **options
