@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from yabench.oracle import Oracle, SparqlOracle
 from yabench.record_oracle import SqlOracle
 from yabench.runner import Outcome, run_engine
 from yabench.testfile import Test
-from yabench.weather import Records, generate, rdf_of
+from yabench.weather import Records, as_records, generate, rdf_of
 
 __all__ = ["oracle_of", "outcomes", "run_tests"]
 
@@ -91,16 +92,18 @@ def _run(test: Test, engine: Engine, run: int, folder: Path, records: Records) -
         with whole_file(folder / "results.jsonl") as part:
             lines = (json.dumps(result) + "\n" for result in outcome.results)
             part.write_text("".join(lines), encoding="utf-8")
-        found |= _judged(test, records, outcome)
+        found |= _judged(test, engine, records, outcome)
     with whole_file(folder / "outcome.json") as part:
         part.write_text(json.dumps(found), encoding="utf-8")
     return found
 
 
-def _judged(test: Test, records: Records, outcome: Outcome) -> dict[str, Any]:
+def _judged(test: Test, engine: Engine, records: Records, outcome: Outcome) -> dict[str, Any]:
     began = time.perf_counter()
     oracle = oracle_of(test, records)
     answers = outcome.answers()
+    if engine.form == "ntriples" and test.language == "sql":
+        answers = [replace(each, bindings=as_records(each.bindings)) for each in answers]
     judged = {"strict": judge(oracle, test.windowing, answers).to_json()}
     if test.gracious:
         judged["gracious"] = judge(oracle, test.windowing, answers, gracious=True).to_json()

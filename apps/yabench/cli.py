@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from yabench.commands.adapter import adapter_app, install_command
 from yabench.commands.check import check_command
+from yabench.commands.limit import limit_command
 from yabench.commands.run import generate_command, report_command, run_command
 
 app = typer.Typer(
@@ -23,3 +25,6 @@ app.command("run")(run_command)
 app.command("report")(report_command)
 app.command("check")(check_command)
 app.command("generate")(generate_command)
+app.command("limit")(limit_command)
+app.command("install")(install_command)
+app.add_typer(adapter_app, name="adapter")

@@ -7,6 +7,7 @@ parameters give the same stream on every machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xstream import InputError
-from yabench.bindings import PREFIXES
+from yabench.bindings import PREFIXES, Bag, binding_of
 from yabench.stream import Literal, RdfStream, Triple
 
-__all__ = ["PROPERTY", "Records", "generate", "observation_iri", "rdf_of", "station_iri", "triples"]
+__all__ = [
+    "PROPERTY",
+    "Records",
+    "as_records",
+    "generate",
+    "observation_iri",
+    "rdf_of",
+    "station_iri",
+    "triples",
+]
 
 PROPERTY = "AirTemperature"
 MOST_ITEMS = 100_000_000
@@ -105,6 +115,21 @@ def station_iri(station: int) -> str:
 def observation_iri(observation: int) -> str:
     """Return the IRI of an observation."""
     return f"{_SSW}Observation_{PROPERTY}_{observation}"
+
+
+_GENERATED = re.compile(rf"{re.escape(_SSW)}(?:System|Observation_{PROPERTY})_(\d+)")
+
+
+def as_records(bag: Bag) -> Bag:
+    """Return bindings with the numbers of stations and observations in place of their IRIs."""
+    found: Bag = Bag()
+    for binding, count in bag.items():
+        terms = binding.terms()
+        for name, text in binding.texts:
+            iri = _GENERATED.fullmatch(text)
+            terms[name] = int(iri[1]) if iri else text
+        found[binding_of(terms)] += count
+    return found
 
 
 def triples(station: int, observation: int, value: float) -> list[Triple]:

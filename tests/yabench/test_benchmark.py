@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 from yabench.answers import Answer
 from yabench.benchmark import oracle_of, run_tests
 from yabench.bindings import Bag, binding_of
+from yabench.checking import check
+from yabench.cli import app
 from yabench.experiments import test_file as built_in
 from yabench.files import read_records, write_stream
 from yabench.judge import judge
+from yabench.limit import sustainable
 from yabench.record_oracle import SqlOracle
 from yabench.stream import read_rdf_stream
 from yabench.testfile import read_tests
-from yabench.weather import generate, rdf_of
+from yabench.weather import as_records, generate, rdf_of
 from yabench.windows import Scope, Windowing
 
 import xstream as xs
@@ -224,3 +229,59 @@ def test_the_experiments_are_test_files(name: str) -> None:
         oracle = oracle_of(test, generate(2, 1000, 2000, test.seed))
         assert oracle.results(Scope(0, 5000)) is not None
         json.dumps(test.task("xstream"))
+
+
+@pytest.mark.parametrize(("language", "program"), [("python", "python"), ("javascript", "node")])
+def test_a_new_adapter_works_and_is_short(tmp_path: Path, language: str, program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    made = CliRunner().invoke(
+        app, ["adapter", "new", str(tmp_path / "mine"), "--language", language]
+    )
+    assert made.exit_code == 0
+    (adapter,) = tmp_path.glob("mine.*")
+    assert len(adapter.read_text().splitlines()) <= 100
+    text = FILE.replace("q6", "q1").replace('duckdb = "q1.duckdb.sql"', "").replace("0.0", "50.0")
+    tests = read_tests(write_test(tmp_path, text), [f"engine={program} {adapter}"])
+    (found,) = run_tests(tests, tmp_path / "out", Progress.silent())
+    assert found["judged"]["strict"]["right"], found["failure"]
+    assert found["judged"]["strict"]["windows"][0]["expected"] > 0
+
+
+def test_the_limit_is_between_a_load_that_is_held_and_one_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pretend(tests: list[Any], out: Path, progress: Progress) -> list[dict[str, Any]]:
+        (test,) = tests
+        late = 10 if test.stations <= 730 else 6000
+        windows = [{"delay_ms": late}]
+        judged = {"right": True, "slide_ms": 5000, "windows": windows}
+        return [{"missing": False, "failure": "", "judged": {"strict": judged}}]
+
+    monkeypatch.setattr("yabench.limit.run_tests", pretend)
+    (test, *_) = read_tests(built_in(Path("e1")))
+    tries = sustainable(test, tmp_path, 100, 10_000, Progress.silent())
+    held = max(stations for stations, right in tries.items() if right)
+    refused = min(stations for stations, right in tries.items() if not right)
+    assert held <= 730 < refused <= held * 1.25
+    assert max(sustainable(test, tmp_path, 100, 300, Progress.silent())) == 300
+
+
+def test_recorded_results_are_judged_alone_as_in_the_run(tmp_path: Path) -> None:
+    file = write_test(tmp_path, FILE)
+    (test,) = read_tests(file, ["engine=faulty-lossy"])
+    (found,) = run_tests([test], tmp_path / "out", Progress.silent())
+    records = generate(test.stations, test.interval_ms, test.duration_ms, test.seed)
+    stream = tmp_path / "stream.arrow"
+    write_stream(records, stream, stream)
+    results = tmp_path / "out" / "test-1" / "faulty-lossy" / "run-1" / "results.jsonl"
+    again = check("test-1", stream, results, tests=file)
+    assert json.loads(json.dumps(again.to_json())) == found["judged"]["strict"]
+    with pytest.raises(xs.InputError, match="has no test"):
+        check("test-2", stream, results, tests=file)
+
+
+def test_bindings_of_rdf_engines_are_compared_as_records() -> None:
+    iris = {"s": "ssw:System_7", "o": "ssw:Observation_AirTemperature_12", "other": "ssw:System_x"}
+    found = as_records(Bag([binding_of(iris)]))
+    assert found == Bag([binding_of({"s": 7, "o": 12, "other": "ssw:System_x"})])

@@ -39,6 +39,9 @@ def check_command(
             help="With content-change: reports have only new bindings, or the whole content.",
         ),
     ] = None,
+    tests: Annotated[
+        Path | None, typer.Option(help="Test file with the test, or e1, e2, e3, e4.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare recorded answers with those of an oracle, window by window.
@@ -48,7 +51,7 @@ def check_command(
     from yabench.checking import check
 
     with interrupted_with("the answers were not judged"):
-        found = check(test, stream, answers, gracious, policy, only_new)
+        found = check(test, stream, answers, gracious, policy, only_new, tests)
     if as_json:
         typer.echo(json.dumps({"test": test, **found.to_json()}, indent=1))
         return

@@ -21,6 +21,8 @@ from bytewax.testing import run_main
 sys.path.insert(0, str(Path(__file__).parent))
 from faulty_adapter import answer
 
+#: Items that arrive later than this after those before them are lost; results wait for it.
+PATIENCE = timedelta(milliseconds=500)
 START = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -69,7 +71,7 @@ def main() -> None:
     items = op.key_on("key", op.input("in", flow, Input()), lambda item: "all")
     clock = windowing.EventClock(
         ts_getter=lambda item: START + timedelta(milliseconds=item["time"]),
-        wait_for_system_duration=timedelta(0),
+        wait_for_system_duration=PATIENCE,
     )
     # Windows are aligned so that the first one ends after one slide.
     windower = windowing.SlidingWindower(length=size, offset=slide, align_to=START + slide - size)
