@@ -164,7 +164,7 @@ class Query(Graph):
 
         `threads` is how many threads run the query, never more than there are cores; None takes all
         cores. Results are those of one thread, in the same order at every sink. The query is
-        divided once, by the busy times of its operators in the first milliseconds, under df alone:
+        divided once, by the busy times of its operators in the first milliseconds, under df only:
         the other schedulers run on one thread. `run.threads` and `run.parts` say what came of it.
 
         `checkpoint` is a folder in which the state of the run is saved every `checkpoint_s`
