@@ -11,7 +11,7 @@
 #include "ops/operators.h"
 #include "sched/run.h"
 
-enum { WINDOW = 8, CHAIN = 9, MOST_PARTS = 4 };
+enum { WINDOW = 8, CHAIN = 9, BRANCHES = 16, MOST_PARTS = 4 };
 
 /* No plan here has operators in Python. */
 int32_t xs_python_process(int64_t token) { return (int32_t)token; }
@@ -33,7 +33,8 @@ static xs_op *added(xs_op *op, const xs_shape *ins, int32_t count, const xs_shap
     return op;
 }
 
-/* source -> pass ... with a branch over rewindow, both merged, and a branch over all parts. */
+/* source -> pass ... with a branch over rewindow, both merged, a branch over all parts, and a fan of
+ * branches to each part. */
 static xs_op *build(xs_plan *plan, xs_seg *recording)
 {
     const xs_shape one[2] = {{1, 1}, {1, 1}};
@@ -47,6 +48,11 @@ static xs_op *build(xs_plan *plan, xs_seg *recording)
     }
     xs_plan_connect(from, 0, merge, 0);
     xs_plan_connect(first, 0, merge, 1);
+    for (int i = 0; i < BRANCHES; i++) {
+        xs_op *branch = added(xs_op_rewindow(plan, WINDOW, 0, 1), one, 1, one);
+        xs_plan_connect(first, 0, branch, 0);
+        xs_plan_connect(branch, 0, merge, 1);
+    }
     xs_op *sink = added(xs_op_collect(plan), one, 1, NULL);
     xs_plan_connect(merge, 0, sink, 0);
     return sink;

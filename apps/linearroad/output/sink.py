@@ -125,6 +125,7 @@ class AnswerSink:
         emit = np.full(len(kind), self.schedule.emit_ms(upto), np.int64)
         if not self.schedule.is_paced:
             np.multiply(times, 1000, out=emit)
+        emit.flags.writeable = False  # like the other columns, for which the writer is compiled
         assert self.writer is not None
         self.writer.write(kind, times, emit, who, value, amount)
         counts = np.bincount(kind, minlength=KINDS)

@@ -48,10 +48,13 @@ class ExpresswayCount:
         self._seen = np.zeros(1 << 20, np.uint8)
         self._count = self._checked = 0
         self._free = 0
+        self.add(np.empty(0, np.int32))  # compiles before the run
 
     def add(self, xways: NDArray[np.int32]) -> None:
         """Count the expressways of more rows; raises InputError if they do not fit into memory."""
-        self._count += _mark(self._seen, xways)
+        same = xways.view()
+        same.flags.writeable = False  # one type, whichever reader the rows come from
+        self._count += _mark(self._seen, same)
         if self._count < self._checked + self.EVERY:
             return
         self._free = self._free or available_bytes()  # before their tables are allocated

@@ -10,6 +10,7 @@ import os
 import signal
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from linearroad.run import memory
 from linearroad.run.job import RunOptions, plan, run
 from linearroad.schema import INPUT_COLUMNS
 from linearroad.tables.history import History, load_history
+from linearroad.tables.text import format_answers
 from typer.testing import CliRunner
 
 from tests.reference import linearroad as reference
@@ -31,6 +33,7 @@ from tests.reference.linearroad_strategies import Scenario, scenario
 from xstream.console import Progress
 from xstream.console.live import Live
 from xstream.errors import InputError, XStreamError
+from xstream.io.schedule import Schedule
 
 GOOD = "0,{t},5,50,0,1,0,2,11000" + ",-1" * 6 + "\n"
 
@@ -452,3 +455,30 @@ def test_a_bad_row_from_the_future_holds_nobody_up(
     assert result.rejects == {"Lane": 1}
     assert result.reports == 400
     assert (tmp_path / "out" / "rejects.csv").read_text() == f"101,Lane,{bad},xway-00000.csv\n"
+
+
+@pytest.mark.parametrize("parquet", [False, True], ids=["flat", "Parquet"])
+def test_nothing_is_compiled_after_the_clock_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parquet: bool
+) -> None:
+    """Otherwise the answers of the first second are late if the cache of code is empty."""
+    source = tmp_path / "rows.csv"
+    source.write_text("".join(GOOD.format(t=t) for t in (0, 30, 60)))
+    if parquet:
+        columns = np.loadtxt(source, np.int32, delimiter=",").T
+        source = tmp_path / "rows.parquet"
+        pq.write_table(pa.table(dict(zip(INPUT_COLUMNS, columns, strict=True))), source)
+    begin, seen = Schedule.start, []
+
+    def signatures() -> list[Any]:
+        return [memory._mark.signatures, format_answers.signatures]
+
+    def start(self: Schedule) -> None:
+        seen.append(signatures())
+        begin(self)
+
+    monkeypatch.setattr(Schedule, "start", start)
+    memory._mark._reset_overloads()
+    format_answers._reset_overloads()
+    run(source, tmp_path / "out", History(), RunOptions(speed=1000.0))
+    assert seen[0] == signatures()
