@@ -52,12 +52,14 @@ def drive_command(
     from linearroad.driver.job import drive
     from linearroad.driver.results import DriveOptions
     from linearroad.input import length_s
+    from xstream.console import Progress
     from xstream.console.live import Live
 
     options = DriveOptions(
         wire, speed, minutes, expressways, answers, marks, wait_s, stall_s
     )  # fmt: skip
-    with Live(True, length_s(input, minutes)) as live:
+    length = length_s(input, minutes)
+    with Live(True, length, Progress("drive", length, "second")) as live:
         result = drive(input, to, out, options, None if json else live)
     for warning in result.warnings:
         typer.echo(f"WARNING: {warning}", err=True)
