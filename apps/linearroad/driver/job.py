@@ -57,11 +57,13 @@ def drive(
             rejects = RejectWriter(out / "rejects.csv", several_files=True)
             for reader in readers:
                 reader.on_reject = partial(rejects.write, file_name=reader.name)
-            with closing(rejects), _connected(place, options) as connection:
+            with closing(rejects):
+                rows = _checked(source, readers, options)
                 keeper = _keeper(source, out, wire, copies, options)
-                drive = _Drive(connection, wire, stream, copies, keeper, rejects, options)
-                with closing(keeper), closing(Timeline(out / "timeline.csv", stream.wall_s)) as log:
-                    drive.run(_checked(source, readers, options), log, progress)
+                with closing(keeper), _connected(place, options) as connection:
+                    drive = _Drive(connection, wire, stream, copies, keeper, rejects, options)
+                    with closing(Timeline(out / "timeline.csv", stream.wall_s)) as log:
+                        drive.run(rows, log, progress)
             result = drive.result
             _conclude(result, rejects, readers, keeper, out)
             worst, delay_s = drive.receiver.delays.worst

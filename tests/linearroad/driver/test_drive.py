@@ -263,6 +263,12 @@ def test_bad_options_and_no_system_are_input_errors(
         drive(two_rows, f"127.0.0.1:{port}", tmp_path / "out", DriveOptions())
     with pytest.raises(InputError, match="--speed must be from"):
         drive(two_rows, "127.0.0.1:1", tmp_path / "out", DriveOptions(speed=float("nan")))
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    with pytest.raises(InputError, match="has no rows"):
+        drive(empty, f"127.0.0.1:{port}", tmp_path / "out", DriveOptions())
+    with pytest.raises(InputError, match="--answers digest requires a generated directory"):
+        drive(two_rows, f"127.0.0.1:{port}", tmp_path / "out", DriveOptions(answers="digest"))
     arguments = ("--input", two_rows, "--to", "nowhere", "--out", tmp_path / "out")
     assert call(monkeypatch, "linearroad", "drive", *arguments) == 2
     assert "--to must be HOST:PORT" in capsys.readouterr().err

@@ -299,3 +299,11 @@ def test_room_for_many_expressways_changes_no_answer(
         result = drive(directory, service.address, tmp_path / "out", DriveOptions(speed=FAST))
     assert result.ended is None
     assert without_emit(tmp_path / "out" / "output.csv") == expected["paper"]
+
+
+def test_a_service_listens_on_an_address_of_ipv6(case: Scenario) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("needs IPv6")
+    with running(ServeOptions("[::1]:0")) as service:
+        assert service.address.startswith("[::1]:")
+        assert send(service, rows(case))
