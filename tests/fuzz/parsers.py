@@ -30,6 +30,7 @@ import numpy as np
 import psutil
 
 import xstream as xs
+from tests.fuzz.sockets import SOCKETS, socket_seeds
 from xstream.io.quarantine import Quarantine
 
 #: An input takes no longer than this, and all inputs together no more memory than that.
@@ -52,7 +53,9 @@ def _written(target: Any, path: Path) -> bytes:
 
 
 def seeds(form: str, folder: Path) -> list[bytes]:
-    """Small valid files of a format."""
+    """Small valid files of a format, or what a peer may send."""
+    if form in SOCKETS:
+        return socket_seeds(form)
     path = folder / f"seed.{form}"
     if form == "sigmf":
         _written(xs.io.sigmf(folder / "seed"), folder / "seed.sigmf-data")
@@ -71,6 +74,9 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "npy": xs.io.npy, "parquet": xs.io.parquet,
     "raw": xs.io.raw, "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf, "wav": xs.io.wav,
 }  # fmt: skip
+
+
+FORMS = [*sorted(MAKERS), *sorted(SOCKETS)]
 
 
 def mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
@@ -100,6 +106,9 @@ def mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
 def parse(form: str, data: bytes, folder: Path) -> str:
     """Read an input to its end: `read`, or `refused` for an InputError or a SchemaError."""
     path = folder / f"input.{form}"
+    if form in SOCKETS:
+        path.write_bytes(data)
+        return SOCKETS[form](data)
     quarantine = None
     if form == "sigmf":
         path = folder / "input.sigmf-meta"
@@ -130,7 +139,7 @@ def inputs(form: str, folder: Path, seed: int) -> Iterator[bytes]:
     pool = seeds(form, folder)
     while True:
         data = mutated(rng.choice(pool), pool, rng)
-        if parse(form, data, folder) == "read" and len(pool) < 200 and len(data) < 4096:
+        if parse(form, data, folder) == "read" and len(pool) < 200 and 0 < len(data) < 4096:
             pool.append(data)
         yield data
 
@@ -236,13 +245,13 @@ def fuzz_by_coverage(form: str, runs: int) -> None:
 def main() -> None:
     """Fuzz formats in turn and print one line of JSON for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", choices=sorted(MAKERS))
+    parser.add_argument("--only", action="append", choices=FORMS)
     parser.add_argument("--seconds", type=float, default=60.0, help="for all formats together")
     parser.add_argument("--runs", type=int, default=10**9, help="inputs for each format at most")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--coverage", action="store_true", help="guided by coverage (atheris)")
     asked = parser.parse_args()
-    forms = asked.only or sorted(MAKERS)
+    forms = asked.only or FORMS
     if asked.coverage:
         fuzz_by_coverage(forms[0], asked.runs)
     seed = asked.seed if asked.seed is not None else random.randrange(2**32)

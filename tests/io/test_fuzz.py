@@ -9,19 +9,21 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.parsers import MAKERS, mutated, parse, seeds
+from tests.fuzz.parsers import FORMS, mutated, parse, seeds
 
 
-@pytest.mark.parametrize("form", sorted(MAKERS))
+@pytest.mark.parametrize("form", FORMS)
 def test_changed_files_are_read_or_refused(form: str, tmp_path: Path) -> None:
     rng = random.Random(form)
     pool = seeds(form, tmp_path)
     outcomes = [parse(form, mutated(rng.choice(pool), pool, rng), tmp_path) for _ in range(100)]
     assert "refused" in outcomes  # inputs are changed enough for that
-    assert all(parse(form, seed, tmp_path) == "read" for seed in pool)
+    seeded = [parse(form, seed, tmp_path) for seed in pool]
+    # The seeds of datagrams include lost ones, which are refused by some policies.
+    assert "read" in seeded if form == "datagrams" else set(seeded) == {"read"}
 
 
-@pytest.mark.parametrize("form", sorted(MAKERS))
+@pytest.mark.parametrize("form", FORMS)
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -70,6 +70,9 @@ typedef struct {
 xs_intake *xs_datagrams_new(xs_manager *manager, const xs_record *record, xs_datagram_options options);
 
 void xs_intake_drop(xs_intake *intake);
+/* Receives all that has arrived, for tests: the number of samples, after every block was read; -1: what was
+ * received is wrong. */
+int64_t xs_intake_take_all(xs_intake *intake, int64_t wanted);
 void xs_feed_receive(xs_feed *feed, xs_intake *intake); /* takes over the intake */
 /* The life of a connection, by the thread that opens it: hands over a socket, waits until it is of no
  * more use, and says what comes then. The caller closes the socket, not before xs_intake_wait has
