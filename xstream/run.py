@@ -24,7 +24,7 @@ from xstream.ops.basic import Collect, Count
 from xstream.ops.relation import Relation
 from xstream.recovery.checkpoints import Checkpoints, CheckpointStats
 from xstream.sched import Scheduler
-from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, PartThreads
+from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, MEASURE_WAIT_NS, PartThreads
 from xstream.sigseg import MemoryManager, MemoryStats
 from xstream.statistics import Counted, Delays, OperatorCost, OperatorStats
 
@@ -71,7 +71,7 @@ class Run:
         #: CPU seconds of each thread, without the first phase, which one thread runs alone.
         self.part_seconds: tuple[float, ...] = ()
         self._threads_asked = threads
-        self._measured_ns = 0
+        self._measured_ns = self._measured_cpu_ns = 0
         #: Whether it was stopped before its sources ended.
         self.stopped = False
         #: Whether it was Ctrl-C that stopped it.
@@ -225,16 +225,18 @@ class Run:
             return int(lib.XS_SETTLED)  # nothing has begun
         if self._is_measured():
             lib.xs_plan_settle_early(self._plan.handle)
-        begin = time.perf_counter_ns()
+        begin, used = time.perf_counter_ns(), time.thread_time_ns()
         budget_ns = min(self.look_up_ns, max(self.measure_ns - self._measured_ns, 0))
         status = int(lib.xs_plan_run(self._plan.handle, budget_ns or self.look_up_ns))
         self._measured_ns += time.perf_counter_ns() - begin
+        self._measured_cpu_ns += time.thread_time_ns() - used
         return status
 
     def _is_measured(self) -> bool:
         """Whether the busy times so far are representative, or it has taken long enough."""
         enough = self._measured_ns >= self.measure_ns and lib.xs_plan_is_measured(self._plan.handle)
-        return bool(enough) or self._measured_ns >= MEASURE_MOST_NS
+        long = self._measured_ns >= MEASURE_WAIT_NS or self._measured_cpu_ns >= MEASURE_MOST_NS
+        return bool(enough) or long
 
     def _divide(self) -> PartThreads | None:
         """Cut the plan by the busy times so far; None if it must run on one thread."""

@@ -12,12 +12,20 @@ from xstream._native import lib
 from xstream.engine.native import NativePlan
 from xstream.errors import QueryError
 
-__all__ = ["MEASURE_MOST_NS", "MEASURE_NS", "PartThreads", "thread_count", "usable_cores"]
+__all__ = [
+    "MEASURE_MOST_NS",
+    "MEASURE_NS",
+    "MEASURE_WAIT_NS",
+    "PartThreads",
+    "thread_count",
+    "usable_cores",
+]
 
 #: How long one thread runs a plan before its operators are divided by their busy times.
 MEASURE_NS = 20_000_000
-#: The same, if some source has admitted almost nothing until then.
+#: The same if some source has admitted almost nothing until then: processor time, and in all.
 MEASURE_MOST_NS = 500_000_000
+MEASURE_WAIT_NS = 2_000_000_000
 #: How long a thread runs in the core before it checks for a stop.
 LOOK_UP_NS = 250_000_000
 #: How long Python code of an operator may take to end after a stop.
