@@ -19,7 +19,7 @@ from linearroad.output.sink import TYPES, limits_of
 from linearroad.output.writers import RejectWriter
 from linearroad.schema import KINDS
 from linearroad.wire.connection import Connection
-from linearroad.wire.format import Answers, Wire
+from linearroad.wire.format import Answers, Wire, empty_block
 from xstream.console.folder import new_file
 from xstream.errors import XStreamError
 from xstream.io.clock import StreamTime
@@ -108,6 +108,9 @@ class Receiver:
         none = self._wire.no_answers()
         self._keeper.keep(none, 0)
         self._time(none, none.time, 0)
+        if self.due is not None:
+            self.due.note(empty_block())
+            self.due.seconds(none.kind, none.who)
         self._thread.start()
 
     def stop(self) -> None:

@@ -67,7 +67,7 @@ def two_rows(tmp_path: Path) -> Path:
 def driven(
     source: Path, out: Path, behave: System, clock: ManualClock | None = None, **options: object
 ) -> DriveResult:
-    how = DriveOptions(**{"speed": 1000.0, "quiet_s": 0.3, **options})  # type: ignore[arg-type]
+    how = DriveOptions(**{"speed": 1000.0, **options})  # type: ignore[arg-type]
     with system(behave) as address:
         return drive(source, address, out, how, clock=clock)
 
