@@ -56,16 +56,19 @@ const void *kernel_contiguous(xs_seg *seg, xs_block **hold);
 static inline bool is_window(const xs_shape *shape) { return shape->fields == 1 && shape->segments; }
 
 /* Requests the samples behind a window, which are likely to be the next one: memory would be idle until
- * then. Only where the window itself lies behind the one before, whose end is in `behind`. */
-static inline void prefetch_behind(const char **behind, const char *data, int64_t bytes)
+ * then. Only where the window itself lies behind the one before, whose end is in `behind`. A loop that
+ * computes more needs the space in the L1 cache, and wants them in L2 only. */
+static inline void prefetch_behind(const char **behind, const char *data, int64_t bytes, bool into_l1)
 {
-    enum { LINE = 64, MOST = 6 << 10 };
+    enum { LINE = 64 };
+    const int64_t most = into_l1 ? 6 << 10 : 8 << 10;
     bool in_a_row = *behind == data;
     *behind = data + bytes;
     if (!in_a_row) return;
-    int64_t ahead = bytes / 2 < MOST ? bytes / 2 : MOST;
+    int64_t ahead = bytes / 2 < most ? bytes / 2 : most;
     for (int64_t i = 0; i < ahead; i += LINE) {
-        __builtin_prefetch(data + bytes + i);
+        if (into_l1) __builtin_prefetch(data + bytes + i);
+        else __builtin_prefetch(data + bytes + i, 0, 2);
         __asm__ volatile(""); /* gcc removes loops that do nothing else */
     }
 }

@@ -28,6 +28,8 @@ typedef struct {
     const void *data; /* the samples of its last field that is read */
     bool passes; /* some output is a segment of the input */
     bool stateful; /* some member keeps state */
+    bool maps_windows; /* the only output is a new window */
+    const char *behind; /* of the input before: the address of its end */
     xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
     xs_member *member;
     xs_region_out out[MAX_FIELDS];
@@ -242,6 +244,8 @@ static int32_t region_window(xs_region *region, const xs_slot *tuple)
     frame[XS_FRAME_VERDICT] = 0;
     region->input = tuple;
     region->call(frame);
+    if (region->maps_windows)
+        prefetch_behind(&region->behind, region->data, seg_bytes(seg), false);
     return after_call(region);
 }
 
@@ -392,6 +396,7 @@ void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin
     region->out[field] = (xs_region_out){.itemsize = itemsize, .origin = origin};
     if (field >= region->outputs) region->outputs = field + 1;
     region->passes |= origin >= 0;
+    region->maps_windows = region->outputs == 1 && itemsize && origin < 0;
 }
 
 void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }
