@@ -27,7 +27,7 @@ __all__ = [
 
 TYPES = ("toll notifications", "accident alerts", "balances", "expenditures", "travel times")
 LIMITS_S = (5, 5, 5, 10, 30)
-RULES = ("paper", "brandeis", "walmart")
+RULES = ("paper", "brandeis", "walmart", "thesis")
 COLUMNS = (
     "type", "time", "emit", "vid", "qid", "lav", "toll", "seg", "resulttime", "bal", "traveltime",
 )  # fmt: skip

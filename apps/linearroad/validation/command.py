@@ -30,10 +30,21 @@ def validate_command(
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(help="Rule set: paper, brandeis or walmart; default: that of the run."),
+        typer.Option(
+            help="Rule set: paper, brandeis, walmart or thesis; default: that of the run."
+        ),
     ] = None,
     minutes: Annotated[
         int | None, typer.Option(help="Check only this many minutes, if the run stopped there.")
+    ] = None,
+    basetoll: Annotated[
+        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 2.")
+    ] = None,
+    basecredit: Annotated[
+        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 50.")
+    ] = None,
+    ftmin: Annotated[
+        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 500.")
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
     report: Annotated[
@@ -54,7 +65,9 @@ def validate_command(
         check_output_file(folder / REPORT)
     with steps(further=int(report)) as say:
         paths = HistoryPaths(history, tolls, segment_history)
-        shown = validate(input, output, paths, rules, minutes, master, say)
+        given = {"basetoll": basetoll, "basecredit": basecredit, "ftmin": ftmin}
+        tariff = {name: value for name, value in given.items() if value is not None}
+        shown = validate(input, output, paths, rules, minutes, master, say, tariff)
         if report:
             from linearroad.validation.page import write_report
 

@@ -18,7 +18,7 @@ from linearroad.generation.manifest import read_manifest
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
-__all__ = ["History", "expenditures", "find_history", "travel_times"]
+__all__ = ["History", "Journeys", "expenditures", "find_history", "travel_times"]
 
 TOLLS = ("vid", "day", "xway", "tolls")
 SEGMENTS = ("day", "min", "xway", "dir", "seg", "lav", "cnt", "toll")
@@ -99,7 +99,19 @@ def expenditures(shop: Workshop, requests: Frame, tolls: Frame | None) -> Frame:
     )
 
 
-def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Frame:
+@dataclass(frozen=True)
+class Journeys:
+    """How a rule set computes journeys: cars without a toll, the toll per square of a car above
+    them, and segments beyond the last one that are included (0 or 1)."""
+
+    free_cars: int = 50
+    base_toll: int = 2
+    beyond: int = 0
+
+
+def travel_times(
+    shop: Workshop, requests: Frame, segments: Frame | None, how: Journeys | None = None
+) -> Frame:
     """`time, qid, traveltime, toll`; -1 and -1 without any history."""
     asked = requests.where("type = 4")
     if segments is None:
@@ -115,11 +127,12 @@ def travel_times(shop: Workshop, requests: Frame, segments: Frame | None) -> Fra
         segments=segments,
         asked=asked,
     )
+    rules = how or Journeys()
     journeys = asked.select("time", "qid", "xway", "sinit", "send", "dow", "tod")
     return (
         journeys.groupBy("xway", "dow")
         .cogroup(known.groupBy("xway", "dow"))
-        .applyInArrow(_travel, schema=JOURNEY)
+        .applyInArrow(lambda asked, known: _travel(asked, known, rules), schema=JOURNEY)
     )
 
 
@@ -134,13 +147,13 @@ def _means(known: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return lav, cnt
 
 
-def _travel(asked: pa.Table, known: pa.Table) -> pa.Table:
+def _travel(asked: pa.Table, known: pa.Table, rules: Journeys) -> pa.Table:
     """All journeys of one expressway on one day of the week, segment by segment."""
     lav, cnt = _means(known)
     journeys = {name: asked[name].to_numpy() for name in asked.column_names}
     sinit, send, tod = journeys["sinit"], journeys["send"], journeys["tod"]
     direction = np.where(sinit <= send, 0, 1)
-    length = np.abs(send - sinit)
+    length = np.abs(send - sinit) + rules.beyond
     gone, toll = np.zeros(len(tod)), np.zeros(len(tod), np.int64)  # minutes, cents
     for step in range(int(length.max(initial=0))):
         here = np.flatnonzero(step < length)
@@ -149,8 +162,10 @@ def _travel(asked: pa.Table, known: pa.Table) -> pa.Table:
         minute = (np.floor(tod[here] + gone[here] + NEVER).astype(np.int64) - 1) % 1440
         speed, vehicles = lav[way, seg, minute], np.floor(cnt[way, seg, minute] + NEVER)
         gone[here] += 60.0 / np.maximum(speed, 1.0)
-        paid = (np.floor(speed + NEVER) < 40) & (vehicles > 50)
-        toll[here] += np.where(paid, 2 * (vehicles - 50) ** 2, 0).astype(np.int64)
+        paid = (np.floor(speed + NEVER) < 40) & (vehicles > rules.free_cars)
+        toll[here] += np.where(paid, rules.base_toll * (vehicles - rules.free_cars) ** 2, 0).astype(
+            np.int64
+        )
     return pa.table(
         {
             "time": journeys["time"],

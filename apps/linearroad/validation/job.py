@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ from linearroad.failures import one_sentence
 from linearroad.files import whole
 from linearroad.generation.manifest import write_json
 from linearroad.spark import attempt, session
+from linearroad.validation import thesis
 from linearroad.validation.answers import RULES, Run, emits_differ, read_answers, read_run
 from linearroad.validation.comparison import Comparison, compare
 from linearroad.validation.delays import delays
-from linearroad.validation.expected import Expected, expect
-from linearroad.validation.history import find_history
+from linearroad.validation.expected import expect
+from linearroad.validation.history import History, find_history
 from linearroad.validation.progress import Say, quiet
-from linearroad.validation.rows import Input, input_files, read_input
+from linearroad.validation.rows import input_files, read_input
 from linearroad.validation.tables import Frame, Workshop, workshop
-from linearroad.validation.verdict import Verdict, share
+from linearroad.validation.verdict import Verdict, share, type_figures
 from linearroad.validation.words import in_words
 from xstream.console import check_output_directory, check_output_file, interrupted_with
 from xstream.errors import InputError
@@ -54,6 +56,7 @@ class Shown:
 def validate(
     input: Path, output: Path, history: HistoryPaths | None = None, rules: str | None = None,
     minutes: int | None = None, master: str | None = None, say: Say = quiet,
+    tariff: dict[str, int] | None = None,
 ) -> Shown:  # fmt: skip
     """Judge a run's directory, or a file of answers of any system.
 
@@ -81,7 +84,7 @@ def validate(
             session(master, "validate", memory) as spark,
             workshop(spark, output, size) as shop,
         ):
-            shown = _validate(shop, input, run, paths, rules, minutes, say)
+            shown = _validate(shop, input, run, paths, rules, minutes, tariff, say)
         shown.verdict.seconds = round(time.monotonic() - began, 1)
         write_json(output / VALIDATION, shown.verdict.as_dict())
     return shown
@@ -89,10 +92,12 @@ def validate(
 
 def _validate(
     shop: Workshop, input: Path, run: Run, paths: HistoryPaths, rules: str, minutes: int | None,
-    say: Say,
+    tariff: dict[str, int] | None, say: Say,
 ) -> Shown:  # fmt: skip
     before, covered = _covered(run, minutes)
     known = find_history(shop, paths.directory, paths.tolls, paths.segments)
+    if rules == "thesis":
+        return _validate_thesis(shop, input, run, known, tariff, before, covered, say)
     say("reading the answers and the input")
     answers = read_answers(shop, run)
     rows = read_input(shop, input, before)
@@ -115,8 +120,45 @@ def _validate(
     if timed:
         say("measuring delays")
         _time(shop, verdict, answers)
-    differences = _described(shop, run, verdict, found, expected, rows, say)
-    return Shown(verdict, differences)
+
+    def described() -> Frame:
+        return in_words(shop, found.differences, expected, rows.reports)
+
+    return Shown(verdict, _described(shop, run, verdict, described, say))
+
+
+def _validate_thesis(
+    shop: Workshop, input: Path, run: Run, known: History, tariff: dict[str, int] | None,
+    before: int | None, covered: str, say: Say,
+) -> Shown:  # fmt: skip
+    """The same by the rules of the thesis; xstream's own runs must use the start of the minute."""
+    used = thesis.Tariff(**{**run.summary.get("tariff", {}), **(tariff or {})})
+    say("reading the answers and the input")
+    answers = thesis.read_answers(shop, run.answers)
+    if run.interrupted_at is not None:
+        answers = answers.where(f"arrival_ms IS NULL OR arrival_ms < 1000L * {run.interrupted_at}")
+    rows = thesis.read_rows(shop, input, before)
+    say(f"following the vehicles of {rows.rows:,} rows")
+    expected = thesis.expect(shop, rows, known.segments, used, answers, run.ordered)
+    say("comparing")
+    timed = thesis.arrivals_differ(answers) if run.timed is None else run.timed
+    found, matched = thesis.compare(shop, expected, answers, timed)
+    verdict = Verdict(
+        rules="thesis",
+        speed=run.summary.get("speed", 1 if timed else "unknown"),
+        paced=timed,
+        rows=rows.rows,
+        bad_rows=rows.bad_rows,
+        last_second=rows.last_second,
+        covered=covered,
+        types=type_figures(thesis.LIMITS_S),
+        rows_by_second=rows.rows_by_second,
+    )
+    _count(shop, verdict, found)
+    if timed:
+        say("measuring delays")
+        _time(shop, verdict, matched)
+    return Shown(verdict, _described(shop, run, verdict, lambda: found.differences, say))
 
 
 def _covered(run: Run, minutes: int | None) -> tuple[int | None, str]:
@@ -169,16 +211,15 @@ def _time(shop: Workshop, verdict: Verdict, answers: Frame) -> None:
 
 
 def _described(
-    shop: Workshop, run: Run, verdict: Verdict, found: Comparison, expected: Expected, rows: Input,
-    say: Say,
-) -> list[dict[str, Any]]:  # fmt: skip
+    shop: Workshop, run: Run, verdict: Verdict, differences: Callable[[], Frame], say: Say
+) -> list[dict[str, Any]]:
     """Write all differences to a file, and return the first ones."""
     target = run.directory / DIFFERENCES
     target.unlink(missing_ok=True)
     if verdict.passed:
         return []
     say("putting the differences into words")
-    told = shop.keep(in_words(shop, found.differences, expected, rows.reports))
+    told = shop.keep(differences())
     ordered = told.orderBy("time", "type", "key", "kind")
     folder = shop.folder / "one-file"
     attempt(lambda: ordered.coalesce(1).write.parquet(str(folder)))

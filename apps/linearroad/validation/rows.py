@@ -7,6 +7,7 @@ on one expressway in one second the first counts: in file order, and by the orde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -88,15 +89,36 @@ def _of_parquet(shop: Workshop, path: Path) -> Frame:
     return shop.spark.read.parquet(str(path)).selectExpr(*whole, "_metadata.row_index AS place")
 
 
-def _read(shop: Workshop, path: Path, number: int) -> Frame:
+def _paper(shop: Workshop, path: Path, number: int) -> Frame:
     flat = path.suffix != ".parquet"
-    frame = _of_flat(shop, path, number) if flat else _of_parquet(shop, path)
-    return frame.selectExpr(
-        *COLUMNS, f"place + shiftleft({number}L, {FILE_BITS}) AS place", f"{number} AS file"
+    return _of_flat(shop, path, number) if flat else _of_parquet(shop, path)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How rows are read, and which of them are reports and requests."""
+
+    read: Callable[[Workshop, Path, int], Frame]
+    columns: tuple[str, ...]
+    report: str
+    request: str
+    reported: tuple[str, ...]
+    requested: tuple[str, ...]
+
+
+PAPER = Form(
+    _paper, COLUMNS, REPORT, REQUEST, (*COLUMNS[1:9], "place"),
+    ("type", "time", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day"),
+)  # fmt: skip
+
+
+def _numbered(shop: Workshop, form: Form, path: Path, number: int) -> Frame:
+    return form.read(shop, path, number).selectExpr(
+        *form.columns, f"place + shiftleft({number}L, {FILE_BITS}) AS place", f"{number} AS file"
     )
 
 
-def _seconds(shop: Workshop, rows: Frame) -> Frame:
+def _seconds(shop: Workshop, rows: Frame, form: Form) -> Frame:
     """Per file and second: the number of rows, and the place after which rows are out of order.
 
     This is the first place of any greater Time. Rows outside their domains have no second.
@@ -105,7 +127,7 @@ def _seconds(shop: Workshop, rows: Frame) -> Frame:
         f"""
         SELECT *, min(first) OVER (PARTITION BY file, time IS NULL ORDER BY time DESC
                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS overtaken
-        FROM (SELECT file, IF(({REPORT}) OR ({REQUEST}), time, NULL) AS time,
+        FROM (SELECT file, IF(({form.report}) OR ({form.request}), time, NULL) AS time,
                      count(*) AS counted, min(place) AS first, max(place) AS last
               FROM {{rows}} GROUP BY 1, 2)
         """,
@@ -125,13 +147,13 @@ def _in_order(shop: Workshop, rows: Frame, seconds: Frame) -> Frame:
     )
 
 
-def read_input(shop: Workshop, path: Path, before: int | None) -> Input:
+def read_input(shop: Workshop, path: Path, before: int | None, form: Form = PAPER) -> Input:
     """The rows of an input that count, of the seconds before `before`."""
-    files = [_read(shop, file, number) for number, file in enumerate(input_files(path))]
+    files = [_numbered(shop, form, file, n) for n, file in enumerate(input_files(path))]
     rows = reduce(lambda one, other: one.unionAll(other), files)
     if before is not None:
         rows = rows.where(f"time IS NULL OR time < {before}")
-    seconds = shop.keep(_seconds(shop, rows))
+    seconds = shop.keep(_seconds(shop, rows, form))
     counts = shop.rows(seconds)
     if any(second["time"] is not None and _overtaken(second) for second in counts):
         rows = _in_order(shop, rows, seconds)
@@ -139,10 +161,9 @@ def read_input(shop: Workshop, path: Path, before: int | None) -> Input:
     for second in counts:
         if second["time"] is not None:
             rate[second["time"]] = rate.get(second["time"], 0) + second["counted"]
-    wanted = ("type", "time", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day")
     return Input(
-        reports=rows.where(REPORT).select(*COLUMNS[1:9], "place"),
-        requests=shop.keep(rows.where(REQUEST).select(*wanted)),
+        reports=rows.where(form.report).selectExpr(*form.reported),
+        requests=shop.keep(rows.where(form.request).selectExpr(*form.requested)),
         rows=sum(rate.values()),
         bad_rows=sum(second["counted"] for second in counts if second["time"] is None),
         last_second=max(rate, default=0),

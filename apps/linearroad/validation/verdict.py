@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from linearroad.validation.answers import LIMITS_S, TYPES
 
-__all__ = ["KINDS", "TypeFigures", "Verdict", "share"]
+__all__ = ["KINDS", "TypeFigures", "Verdict", "share", "type_figures"]
 
 #: Kinds of differences; the last two are about time, the others about contents.
 KINDS = (
@@ -52,6 +53,11 @@ class TypeFigures:
         return {**asdict(self), "precision": self.precision, "recall": self.recall}
 
 
+def type_figures(limits_s: Sequence[int]) -> list[TypeFigures]:
+    """The figures of all types, with their limits."""
+    return [TypeFigures(name, limit_s=limit) for name, limit in zip(TYPES, limits_s, strict=True)]
+
+
 @dataclass
 class Verdict:
     """The contents of `validation.json`."""
@@ -63,11 +69,7 @@ class Verdict:
     bad_rows: int
     last_second: int
     covered: str  # in words, if not the whole input was checked
-    types: list[TypeFigures] = field(
-        default_factory=lambda: [
-            TypeFigures(name, limit_s=limit) for name, limit in zip(TYPES, LIMITS_S, strict=True)
-        ]
-    )
+    types: list[TypeFigures] = field(default_factory=lambda: type_figures(LIMITS_S))
     unreadable: int = 0  # rows of the output without a valid type
     minutes: list[dict[str, Any]] = field(default_factory=list)
     first_differences: list[str] = field(default_factory=list)

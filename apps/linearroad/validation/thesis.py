@@ -1,0 +1,238 @@
+"""Validation by the rules of the thesis: answers carry no times and are matched by their order.
+
+A notification is matched to a segment that its vehicle entered by VID and order, an alert by VID,
+accident and order, an answer to a request by QID.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from linearroad.validation import thesis_rows
+from linearroad.validation.comparison import TRAVEL_MARGIN, Comparison
+from linearroad.validation.flat import write_answers
+from linearroad.validation.history import Journeys, travel_times
+from linearroad.validation.rows import Form, Input, read_input
+from linearroad.validation.tables import Frame, Workshop
+from linearroad.validation.thesis_accounts import INPUT, OUTPUT, accounts_of
+from linearroad.validation.thesis_choices import with_choices
+from linearroad.validation.thesis_expected import known_of
+
+__all__ = [
+    "LIMITS_S",
+    "Tariff",
+    "arrivals_differ",
+    "compare",
+    "expect",
+    "read_answers",
+    "read_rows",
+]
+
+LIMITS_S = (15, 15, 60, 90, 120)
+PATTERN = r"\A[0-9]+(\.[0-9]+)?,[0-4](,-?[0-9]+){4}\z"
+FORM = Form(
+    thesis_rows.read, thesis_rows.COLUMNS, thesis_rows.REPORT, thesis_rows.REQUEST,
+    ("vid", "xway", "dir", "mile", "offset", "lane", "time", "speed AS spd", "place"),
+    ("type", "time", "vid", "xway", "speed AS qid", "mile AS sinit", "offset AS send",
+     "lane + 1 AS dow", "dir + 1 AS tod"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """The constants of the run."""
+
+    basetoll: int = 2
+    basecredit: int = 50
+    ftmin: int = 500
+
+
+def read_rows(shop: Workshop, path: Path, before: int | None) -> Input:
+    """The rows of an input that count."""
+    return read_input(shop, path, before, FORM)
+
+
+def read_answers(shop: Workshop, path: Path) -> Frame:
+    """`type, key, f2, f3, f4, arrival_ms, rank, place, malformed`."""
+    if path.suffix == ".parquet":
+        told = shop.spark.read.parquet(str(path)).selectExpr(
+            "CAST(type AS int) AS type", "f1 AS key", "f2", "f3", "f4",
+            "CAST(round(arrival * 1000) AS bigint) AS arrival_ms",
+            "_metadata.row_index AS place", "to_json(struct(*)) AS line",
+        )  # fmt: skip
+    else:
+        target = shop.folder / "answers.parquet"
+        write_answers(path, target, PATTERN, dict.fromkeys(range(5), 6), 1)
+        told = shop.spark.read.parquet(str(target)).selectExpr(
+            "CAST(kind AS int) AS type", "try_cast(f2 AS bigint) AS key",
+            "try_cast(f3 AS bigint) AS f2", "try_cast(f4 AS bigint) AS f3",
+            "try_cast(f5 AS bigint) AS f4",
+            "CAST(round(try_cast(f0 AS double) * 1000) AS bigint) AS arrival_ms", "place",
+            "coalesce(line, concat_ws(',', f0, f1, f2, f3, f4, f5)) AS line",
+        )  # fmt: skip
+    whole = "type BETWEEN 0 AND 4 AND key BETWEEN 0 AND 2147483647 AND arrival_ms IS NOT NULL"
+    whole += " AND f2 IS NOT NULL AND f3 IS NOT NULL AND f4 IS NOT NULL"
+    known = told.selectExpr("*", f"IF(coalesce({whole}, false), NULL, line) AS malformed")
+    return shop.keep(
+        shop.table(
+            """
+            SELECT *, row_number() OVER (PARTITION BY type, key, IF(type = 1, f2, 0),
+                          IF(type = 1, f3, 0), IF(type = 1, f4, 0), malformed IS NULL
+                          ORDER BY arrival_ms, place) - 1 AS rank
+            FROM {known}
+            """,
+            known=known.drop("line"),
+        )
+    )
+
+
+def arrivals_differ(answers: Frame) -> bool:
+    """Whether any Arrival is within a second: where none is, a system has not been timed."""
+    return not answers.where("malformed IS NULL AND arrival_ms % 1000 <> 0").isEmpty()
+
+
+def expect(
+    shop: Workshop,
+    rows: Input,
+    segments: Frame | None,
+    tariff: Tariff,
+    answers: Frame,
+    strict: bool,
+) -> Frame:
+    """`type, time, key, f2, f3, f4, rank`; not `strict`: tolls of any second of the last 60."""
+    known = known_of(shop, rows.reports, tariff.basetoll)
+    events = known.events.selectExpr(
+        "*", "CAST(NULL AS array<struct<speed bigint, base bigint>>) AS choices"
+    )
+    if not strict:
+        events = with_choices(shop, known.events, known.reports, tariff.basetoll)
+    nothing = "CAST(NULL AS array<struct<speed bigint, base bigint>>) AS choices"
+    parts = [
+        events.selectExpr("0 AS what", "vid", "time", "xway", "entered", "first", "credited",
+                          "speed", "base", "choices", "0 AS kind", "0 AS qid", "0L AS place"),
+        rows.requests.where("type IN (2, 3)").selectExpr(
+            "1 AS what", "vid", "time", "xway", "false AS entered", "false AS first",
+            "false AS credited", "0L AS speed", "0L AS base", nothing, "type AS kind", "qid",
+            "0L AS place"),
+        answers.where("malformed IS NULL AND type = 0").selectExpr(
+            "2 AS what", "CAST(key AS int) AS vid", "0 AS time", "0 AS xway", "false AS entered",
+            "false AS first", "false AS credited", "f3 AS speed", "f2 AS base", nothing,
+            "0 AS kind", "0 AS qid", "rank AS place"),
+    ]  # fmt: skip
+    together = parts[0].unionByName(parts[1]).unionByName(parts[2])
+    together = together.to(shop.spark.createDataFrame([], INPUT).schema)
+    money = together.repartition("vid").mapInArrow(
+        accounts_of(tariff.basecredit, tariff.ftmin), OUTPUT
+    )
+    how = Journeys(150, tariff.basetoll, 1)
+    return shop.keep(
+        shop.table(
+            """
+            SELECT type, time, key, f2, f3, f4, rank FROM {money} WHERE type = 0
+            UNION ALL
+            SELECT type, time, key, f2, f3, f4,
+                   row_number() OVER (PARTITION BY type, key, IF(type = 1, f2, 0),
+                       IF(type = 1, f3, 0), IF(type = 1, f4, 0) ORDER BY time) - 1
+            FROM (SELECT type, time, key, f2, f3, f4 FROM {money} WHERE type <> 0
+                  UNION ALL
+                  SELECT 4, time, qid, CAST(traveltime AS bigint), toll, 0L FROM {travelled}
+                  UNION ALL
+                  SELECT 1, time, vid, CAST(xway AS bigint), CAST(mile AS bigint),
+                         CAST(dir AS bigint) FROM {alerts})
+            """,
+            money=shop.keep(money),
+            travelled=travel_times(shop, rows.requests, segments, how),
+            alerts=known.alerts,
+        )
+    )
+
+
+_LIMIT_MS = "CASE type " + " ".join(
+    f"WHEN {kind} THEN {1000 * limit}" for kind, limit in enumerate(LIMITS_S)
+) + " END"  # fmt: skip
+_NAME = """CASE type WHEN 0 THEN 'toll notification' WHEN 1 THEN 'accident alert'
+           WHEN 2 THEN 'balance' WHEN 3 THEN 'expenditure' ELSE 'travel time' END"""
+
+
+def _content(side: str) -> str:
+    f2, f3, f4 = (f"{side}_f{i}" for i in (2, 3, 4))
+    return f"""CASE type WHEN 0 THEN concat('toll ', {f2}, ' at speed ', {f3})
+        WHEN 1 THEN concat('expressway ', {f2}, ', mile ', {f3}, ', direction ', {f4})
+        WHEN 4 THEN concat({f2}, ' s and toll ', {f3}) ELSE CAST({f2} AS string) END"""
+
+
+_SENTENCE = f"""CASE kind
+    WHEN 'malformed' THEN concat('a row is no answer: ', text)
+    WHEN 'missing' THEN concat({_NAME}, {{whose}}, ' at ', time, ' s: expected ',
+                               {_content("expected")}, ', none was sent')
+    WHEN 'unexpected' THEN concat({_NAME}, {{whose}}, ': ', {_content("answered")},
+                                  ' was sent and not expected')
+    WHEN 'different' THEN concat({_NAME}, {{whose}}, ' at ', time, ' s: expected ',
+                                 {_content("expected")}, ', sent ', {_content("answered")})
+    WHEN 'late' THEN concat({_NAME}, {{whose}}, ' at ', time, ' s arrived ', delay, ' s after, the '
+                            'limit is ', CAST({_LIMIT_MS} DIV 1000 AS string), ' s')
+    ELSE concat({_NAME}, {{whose}}, ' at ', time, ' s arrived ', delay, ' s before') END"""
+_WHOSE = "concat(IF(type < 2, ' of vehicle ', ' for request '), key)"
+
+
+def compare(
+    shop: Workshop, expected: Frame, answers: Frame, timed: bool
+) -> tuple[Comparison, Frame]:
+    """Every answer beside the one that was expected, and those that can be timed.
+
+    Differences come with a sentence.
+    """
+    pairs = shop.keep(
+        shop.table(
+            f"""
+            SELECT coalesce(e.type, a.type) AS type, CAST(coalesce(e.key, a.key) AS int) AS key,
+                   coalesce(e.time, CAST(a.arrival_ms DIV 1000 AS int)) AS time,
+                   e.f2 AS expected_f2, e.f3 AS expected_f3, e.f4 AS expected_f4,
+                   a.f2 AS answered_f2, a.f3 AS answered_f3, a.f4 AS answered_f4, a.arrival_ms,
+                   CASE WHEN a.key IS NULL THEN 'missing' WHEN e.key IS NULL THEN 'unexpected'
+                        WHEN a.f2 = e.f2 AND a.f3 = e.f3 AND a.f4 = e.f4 THEN 'right'
+                        WHEN a.type = 4 AND a.f3 = e.f3 AND e.f2 >= 0
+                             AND abs(a.f2 - e.f2) <= {TRAVEL_MARGIN} * e.f2 THEN 'right'
+                        ELSE 'different' END AS kind
+            FROM {{expected}} AS e
+            FULL OUTER JOIN (SELECT * FROM {{answers}} WHERE malformed IS NULL) AS a
+            ON e.type = a.type AND e.key = a.key AND e.rank = a.rank
+               AND (e.type <> 1 OR e.f2 = a.f2 AND e.f3 = a.f3 AND e.f4 = a.f4)
+            """,
+            expected=expected,
+            answers=answers,
+        )
+    )
+    minutes = shop.table(
+        """
+        SELECT CAST(type AS tinyint) AS type, CAST(time DIV 60 AS int) + 1 AS minute,
+               sum(IF(kind = 'unexpected', 0, 1)) AS expected,
+               sum(IF(kind = 'missing', 0, 1)) AS answered, sum(IF(kind = 'right', 1, 0)) AS right
+        FROM {pairs} GROUP BY 1, 2
+        """,
+        pairs=pairs,
+    )
+    timing = f"""UNION ALL
+        SELECT IF(arrival_ms < 1000L * time, 'early', 'late') AS kind, * EXCEPT (kind)
+        FROM {{pairs}} WHERE kind IN ('right', 'different')
+             AND (arrival_ms < 1000L * time OR arrival_ms - 1000L * time > {_LIMIT_MS})"""
+    odd = shop.table(
+        f"""
+        SELECT kind, type, time, key, expected_f2, expected_f3, expected_f4, answered_f2,
+               answered_f3, answered_f4, arrival_ms AS emit_ms, CAST(NULL AS string) AS text,
+               format_string('%.3f', abs(arrival_ms - 1000L * time) / 1000.0D) AS delay
+        FROM (SELECT kind, * EXCEPT (kind) FROM {{pairs}} WHERE kind <> 'right'
+              {timing if timed else ""})
+        UNION ALL
+        SELECT 'malformed', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, malformed,
+               NULL FROM {{answers}} WHERE malformed IS NOT NULL
+        """,
+        pairs=pairs,
+        answers=answers,
+    )
+    told = odd.selectExpr("*", f"{_SENTENCE.format(whose=_WHOSE)} AS sentence")
+    matched = pairs.where("kind IN ('right', 'different')").selectExpr(
+        "type", "time", "arrival_ms AS emit_ms", "CAST(NULL AS string) AS malformed"
+    )
+    return Comparison(minutes, shop.keep(told)), matched

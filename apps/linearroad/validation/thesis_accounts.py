@@ -1,0 +1,116 @@
+"""Accounts by the rules of the thesis: the discount makes each toll depend on those before it.
+
+A partition has all events, requests and notifications of its vehicles. They are processed vehicle
+by vehicle, in order of time, in plain Python: the only part of the validation that is not a table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["INPUT", "OUTPUT", "accounts_of"]
+
+EVENT, REQUEST, SENT = range(3)
+#: Events; requests with their kind; notifications that were sent, with the place in the output.
+#: `choices`: speeds and tolls before the discount that are also accepted for an event.
+INPUT = """what int, vid int, time int, xway int, entered boolean, first boolean, credited boolean,
+    speed bigint, base bigint, choices array<struct<speed bigint, base bigint>>, kind int, qid int,
+    place bigint"""
+#: Expected answers: notifications, balances and expenditures.
+OUTPUT = "type int, time int, key int, f2 bigint, f3 bigint, f4 bigint, rank bigint"
+_ARROW = pa.schema(
+    [
+        ("type", pa.int32()), ("time", pa.int32()), ("key", pa.int32()), ("f2", pa.int64()),
+        ("f3", pa.int64()), ("f4", pa.int64()), ("rank", pa.int64()),
+    ]
+)  # fmt: skip
+Row = dict[str, Any]
+Answer = tuple[int, int, int, int, int, int, int]
+
+
+def accounts_of(credit: int, least: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function from the batches of a partition (`INPUT`) to those of the answers (`OUTPUT`)."""
+
+    def answers(batches: Iterator[Any]) -> Iterator[Any]:
+        vehicles: dict[int, tuple[list[Row], list[Row], list[Row]]] = defaultdict(
+            lambda: ([], [], [])
+        )
+        for batch in batches:
+            for row in batch.to_pylist():
+                vehicles[row["vid"]][row["what"]].append(row)
+        found: list[Answer] = []
+        for vid, parts in vehicles.items():
+            found += Account(credit, least).answers(vid, *parts)
+        if found:
+            values = zip(zip(*found, strict=True), _ARROW, strict=True)
+            columns = [pa.array(column, field.type) for column, field in values]
+            yield pa.record_batch(columns, schema=_ARROW)
+
+    return answers
+
+
+class Account:
+    """The account of one vehicle."""
+
+    def __init__(self, credit: int, least: int) -> None:
+        self.credit, self.least = credit, least
+        self.spent: dict[int, int] = defaultdict(int)  # by expressway
+        self.issued: dict[int, int] = defaultdict(int)
+
+    def answers(
+        self, vid: int, events: list[Row], requests: list[Row], sent: list[Row]
+    ) -> list[Answer]:
+        """The answers to a vehicle; of tolls that may vary, those that were sent."""
+        sent.sort(key=lambda row: row["place"])
+        marks = sorted([*events, *requests], key=lambda row: (row["time"], row["what"]))
+        found: list[Answer] = []
+        told = 0
+        for time, rows in groupby(marks, key=lambda row: row["time"]):
+            now = list(rows)
+            entries = [row for row in now if row["what"] == EVENT]
+            entered = [row for row in entries if row["entered"]]
+            tolls = self.notified(entered, sent[told : told + len(entered)])
+            for rank, (_, toll, speed) in enumerate(tolls, told):
+                found.append((0, time, vid, toll, speed, 0, rank))
+            told += len(entered)
+            self.charge(entries, {row["xway"]: toll for row, toll, _ in tolls})
+            for row in now:
+                if row["what"] == REQUEST:
+                    balance = sum(self.spent.values())
+                    amount = balance if row["kind"] == 2 else self.spent.get(row["xway"], 0)
+                    found.append((row["kind"], time, row["qid"], amount, 0, 0, 0))
+        return found
+
+    def notified(self, entered: list[Row], sent: list[Row]) -> list[tuple[Row, int, int]]:
+        """Each segment entered in a second, its toll and speed, in the order of those sent."""
+        halved = sum(self.spent.values()) >= self.least
+        slots: list[tuple[Row, int, int] | None] = [None] * len(entered)
+        rest = []
+        for row in entered:
+            pairs = [(row["speed"], row["base"])]
+            pairs += [(each["speed"], each["base"]) for each in row["choices"] or ()]
+            accepted = [(base // 2 if halved else base, speed) for speed, base in pairs]
+            for place, answer in enumerate(sent):
+                if slots[place] is None and (answer["base"], answer["speed"]) in accepted:
+                    slots[place] = (row, answer["base"], answer["speed"])
+                    break
+            else:
+                rest.append((row, *accepted[0]))
+        left = iter(rest)
+        return [slot if slot is not None else next(left) for slot in slots]
+
+    def charge(self, entries: list[Row], tolls: dict[int, int]) -> None:
+        """Apply the charges and credits of a second."""
+        for row in entries:
+            xway = row["xway"]
+            if row["entered"] and not row["first"]:
+                self.spent[xway] += self.issued[xway]
+            if row["entered"]:
+                self.issued[xway] = tolls[xway]
+            if row["credited"]:
+                self.spent[xway] -= self.credit

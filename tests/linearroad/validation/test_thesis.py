@@ -1,0 +1,107 @@
+"""The validator by the rules of the thesis agrees with the reference, and finds what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linearroad.validation.job import HistoryPaths, validate
+from linearroad.validation.verdict import Verdict
+
+from tests.linearroad.validation.runs import write_run
+from tests.reference import linearroad as paper
+from tests.reference import linearroad_thesis as reference
+from tests.reference.linearroad_thesis_strategies import Scenario, scenario
+
+pytestmark = pytest.mark.spark
+Answer = tuple[int, ...]
+
+
+def stamped(answer: Answer, delay: float = 0.0) -> str:
+    second, *fields = answer
+    return ",".join([f"{second + delay:.3f}", *map(str, fields)])
+
+
+def expected(case: Scenario) -> list[Answer]:
+    rows, _ = reference.parse(case.text)
+    return reference.answers(rows, case.segment_history, case.constants)
+
+
+def judged(
+    folder: Path, case: Scenario, lines: list[str], tariff: bool = True, **summary: object
+) -> Verdict:
+    """The verdict about answers, of a file of another system or of a run with a summary."""
+    folder.mkdir(parents=True)
+    (folder / "rows.csv").write_text(case.text)
+    (folder / "segments.csv").write_text(paper.to_text(case.segment_history))
+    output = folder / "run"
+    constants = case.constants._asdict()
+    if summary:
+        write_run(output, lines, rules="thesis", tariff=constants, rows_by_type={}, **summary)
+    else:
+        output = folder / "answers.csv"
+        output.write_text("".join(f"{line}\n" for line in lines))
+    history = HistoryPaths(segments=folder / "segments.csv")
+    given = constants if tariff else None
+    return validate(folder / "rows.csv", output, history, "thesis", tariff=given).verdict
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_references_answers_are_right(spark_session: object, tmp_path: Path, seed: int) -> None:
+    case = scenario(seed)
+    lines = [stamped(answer) for answer in expected(case)]
+    found = judged(tmp_path / "run", case, lines, tariff=False, speed="max")
+    assert found.passed, found.first_differences[:5]
+    assert all(each.right > 0 for each in found.types)
+
+
+def test_wrong_answers_of_another_system_are_named(spark_session: object, tmp_path: Path) -> None:
+    case = scenario(1)
+    answers = expected(case)
+    lines = [stamped(answer, 0.25) for answer in answers]
+    kinds = [answer[1] for answer in answers]
+
+    def last(kind: int) -> int:
+        return len(kinds) - 1 - kinds[::-1].index(kind)
+
+    travel = kinds.index(4)
+    second, _, qid, seconds, toll, _ = answers[travel]
+    lines[travel] = f"{second + 0.5},4,{qid},{int(seconds * 1.04)},{toll},0"  # accepted
+    late = last(2)
+    lines[late] = stamped(answers[late], 60.5)
+    wrong = last(3)
+    lines[wrong] = stamped((*answers[wrong][:3], answers[wrong][3] + 1, 0, 0), 0.5)
+    missing = last(1)
+    lines[missing] = "no answer"
+    lines.append(f"9.5,2,{10**6},5,0,0")
+    found = judged(tmp_path / "file", case, lines[::-1])
+    assert found.paced
+    assert found.unreadable == 1
+    assert {kind: n for each in found.types for kind, n in each.differences.items() if n} == {
+        "late": 1, "different": 1, "missing": 1, "unexpected": 1,
+    }  # fmt: skip
+    told = " ".join(found.first_differences)
+    for words in ("a row is no answer: no answer", "none was sent", "the limit is 60 s",
+                  "was sent and not expected"):  # fmt: skip
+        assert words in told
+
+
+def test_a_toll_of_another_second_is_accepted_and_charged(
+    spark_session: object, tmp_path: Path
+) -> None:
+    """A system that computes its statistics half a minute later than the full minute."""
+    crowd = [reference.Report(60 + i % 30, 1000 + i, 20, 0, 5, i, 4, 1) for i in range(160)]
+    me = [reference.Report(130 + 30 * k, 7, 30, 0, 5 + k, 9, 5, 1) for k in range(2)]
+    asked = [reference.Request(2, 170, 7, 1)]
+    rows = [*crowd, *me, *asked]
+    case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
+    usual = expected(case)
+    assert (130, 0, 7, 200, 20, 0) in usual
+    assert (170, 2, 1, 200, 0, 0) in usual
+    # At second 80 the first 20 of every 30 vehicles have reported: 100 + 10 of them, no toll.
+    other = [(130, 0, 7, 0, 20, 0) if answer[:3] == (130, 0, 7) else answer for answer in usual]
+    charged = [(170, 2, 1, 0, 0, 0) if answer[1] == 2 else answer for answer in other]
+    assert judged(tmp_path / "other", case, [stamped(a) for a in charged]).passed
+    assert not judged(tmp_path / "half", case, [stamped(a) for a in other]).passed
+    strict = judged(tmp_path / "own", case, [stamped(a) for a in charged], speed="max")
+    assert not strict.passed
