@@ -31,7 +31,10 @@ def _group() -> None:
 @app.command()
 def generate(
     out: Annotated[Path, typer.Option(help="Output directory; created if it does not exist.")],
-    expressways: Annotated[int, typer.Option(help="Number of expressways (L).")] = 1,
+    expressways: Annotated[
+        float,
+        typer.Option(help="Number of expressways (L); of 1.5, the last has one direction only."),
+    ] = 1,
     minutes: Annotated[int, typer.Option(help="Length of the stream in minutes.")] = 180,
     from_minute: Annotated[
         int,
@@ -41,6 +44,9 @@ def generate(
     ] = 0,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same bytes.")] = 1,
     format: Annotated[str, typer.Option(help="Output format: parquet or csv.")] = "parquet",
+    traffic: Annotated[
+        str, typer.Option(help="paper, or thesis: its accidents, in its nine-field rows.")
+    ] = "paper",
     two_expressways: Annotated[
         float, typer.Option(help="Share of vehicles that travel on two expressways, from 0 to 0.2.")
     ] = 0.02,
@@ -59,13 +65,14 @@ def generate(
     from linearroad.generation.parameters import TrafficParameters
     from linearroad.generation.progress import show
 
-    parameters = TrafficParameters(
-        expressways=expressways,
+    parameters = TrafficParameters.of_l(
+        expressways,
         minutes=minutes,
         seed=seed,
         from_minute=from_minute,
         two_expressways_share=two_expressways,
         format=format,
+        traffic=traffic,
     )
     manifest = run(parameters, out, master=master, history=history, merged=merged, progress=show)
     totals = manifest["totals"]

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 import xstream as xs
 from linearroad.operators.check import fault, stream_times
 from linearroad.schema import (
+    ASKS_BALANCE,
+    ASKS_TRAVEL_TIME,
     DAY,
     DIR,
     DOW,
@@ -41,7 +43,17 @@ from linearroad.schema import (
     XWAY,
 )  # fmt: skip
 
-__all__ = ["PAPER", "THESIS", "TRANSLATED", "Columns", "RowForm", "form_of_flat", "form_of_names"]
+__all__ = [
+    "PAPER",
+    "THESIS",
+    "TRANSLATED",
+    "Columns",
+    "RowForm",
+    "form_of_flat",
+    "form_of_names",
+    "nine_fields",
+    "papers_reports",
+]
 
 #: The columns of some rows.
 Columns = tuple[NDArray[np.int32], ...]
@@ -89,6 +101,41 @@ def thesis_of_paper(rows):  # type: ignore[no-untyped-def]
         else:
             made[DOW, i], made[TOD, i] = row[DOW] - 1, row[TOD] - 1
     return made
+
+
+@xs.compiled
+def nine_of_fifteen(rows):  # type: ignore[no-untyped-def]
+    """Rows of the thesis in fifteen columns as nine; fields without use are -1."""
+    narrow = np.full((9, rows.shape[1]), -1, np.int32)
+    for i in range(rows.shape[1]):
+        kind = rows[TYPE, i]
+        narrow[0, i], narrow[1, i], narrow[2, i] = kind, rows[TIME, i], rows[VID, i]
+        narrow[3, i] = rows[SPD, i] if kind == REPORTS else rows[QID, i]
+        if kind != ASKS_BALANCE:
+            narrow[4, i] = rows[XWAY, i]
+        if kind == REPORTS:
+            narrow[5, i], narrow[6, i] = rows[SEG, i], rows[POS, i]
+            narrow[7, i], narrow[8, i] = rows[LANE, i], rows[DIR, i]
+        elif kind == ASKS_TRAVEL_TIME:
+            narrow[5, i], narrow[6, i] = rows[SINIT, i], rows[SEND, i]
+            narrow[7, i], narrow[8, i] = rows[DOW, i], rows[TOD, i]
+    return narrow
+
+
+def nine_fields(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The paper's rows, an array of fifteen columns, as nine-field rows of the thesis."""
+    narrow: NDArray[np.int32] = nine_of_fifteen(thesis_of_paper(np.ascontiguousarray(rows)))
+    return narrow
+
+
+def papers_reports(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Nine-field rows as the paper's first nine columns, as far as they say; ramps are lane 0."""
+    kind, time, vid, speed, xway, mile, offset, lane, direction = rows
+    travel = np.where(lane > 3, lane - 3, lane)
+    ramp = (lane == 0) | (lane == 7)
+    pos = mile * FEET_A_MILE + offset * FEET_A_YARD
+    seen = (kind, time, vid, speed, xway, np.where(ramp, 0, travel), 1 - direction, mile, pos)
+    return np.stack(seen).astype(np.int32)
 
 
 def _as_they_are(columns: Columns) -> Columns:

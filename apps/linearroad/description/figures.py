@@ -17,6 +17,8 @@ from linearroad.description import _kernels as k
 from linearroad.files import TRAFFIC_COLUMNS, checksum, int32_schema
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, check_sizes
+from linearroad.rowforms import papers_reports
+from linearroad.schema import THESIS_COLUMNS
 from xstream.errors import InputError
 
 __all__ = ["Figures", "check_files", "measure_expressway", "read_blocks"]
@@ -59,7 +61,7 @@ def read_blocks(path: Path, columns: tuple[str, ...]) -> Iterator[list[NDArray[n
                 table = file.read_row_group(group, columns=list(columns))
                 yield [table[name].to_numpy() for name in columns]
         return
-    schema = int32_schema(TRAFFIC_COLUMNS)
+    schema = int32_schema(THESIS_COLUMNS if columns == THESIS_COLUMNS else TRAFFIC_COLUMNS)
     reader = pacsv.open_csv(
         path,
         read_options=pacsv.ReadOptions(column_names=schema.names, block_size=1 << 24),
@@ -123,7 +125,11 @@ def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
     try:
         vids = np.load(Layout(root).vids(xway), allow_pickle=False)
         survey = empty_survey(seconds, int(vids[-1]) + 1)
-        for columns in read_blocks(path, SURVEYED):
+        thesis = parameters.get("traffic") == "thesis"
+        for columns in read_blocks(path, THESIS_COLUMNS if thesis else SURVEYED):
+            if thesis:
+                reports = papers_reports(np.stack(columns))
+                columns = [reports[TRAFFIC_COLUMNS.index(name)] for name in SURVEYED]
             block = [np.require(column, np.int32, ["C", "W"]) for column in columns]
             _check_block(block, seconds, len(survey.last_time))
             k.survey_rows(survey, *block)

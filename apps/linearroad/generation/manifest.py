@@ -72,6 +72,12 @@ def _parsed(root: Path) -> Entry:
     return manifest
 
 
+def rating_l(manifest: Entry) -> float:
+    """The L of generated traffic: the number of expressways, of which the last may be half."""
+    parameters = manifest["parameters"]
+    return int(parameters["expressways"]) - (0.5 if parameters.get("half") else 0.0)
+
+
 def check_parameters(root: Path, parameters: TrafficParameters) -> Entry:
     """The manifest to continue with: a new one, or that of an earlier run with equal parameters."""
     wanted = parameters.as_dict()
@@ -81,7 +87,8 @@ def check_parameters(root: Path, parameters: TrafficParameters) -> Entry:
         return {"version": MANIFEST_VERSION, "parameters": wanted, "complete": False}
     manifest = _parsed(root)
     made_with = manifest.get("parameters", {})
-    for name, value in wanted.items():
+    for name in {**made_with, **wanted}:
+        value = wanted.get(name)
         if made_with.get(name) != value:
             raise InputError(
                 f"{root} was generated with {name} {made_with.get(name)}, not {value}: "

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from xstream.errors import InputError
 
 __all__ = ["TrafficParameters"]
 
 FORMATS = ("parquet", "csv")
+TRAFFICS = ("paper", "thesis")
+MOST_EXPRESSWAYS = 100_000
 #: A week. The benchmark lasts three hours; the traffic after them is light.
 MOST_MINUTES = 7 * 24 * 60
 #: Upper bounds of the trips that begin per second, and of the VIDs.
@@ -29,10 +33,33 @@ class TrafficParameters:
     from_minute: int = 0
     two_expressways_share: float = 0.02
     format: str = "parquet"
+    #: Only one direction (Dir 0) of the last expressway: L is half less than the expressways.
+    half: bool = False
+    #: The paper's traffic, or the thesis': its accidents and its nine fields.
+    traffic: str = "paper"
+
+    @classmethod
+    def of_l(cls, expressways: float, **others: Any) -> TrafficParameters:
+        """The parameters for an L that may end in a half.
+
+        >>> made = TrafficParameters.of_l(1.5, minutes=3, seed=7)
+        >>> made.expressways, made.half
+        (2, True)
+        """
+        if not 0.5 <= expressways <= MOST_EXPRESSWAYS or 2 * expressways % 1:
+            raise InputError(
+                f"--expressways must be from 0.5 to {MOST_EXPRESSWAYS} in steps of 0.5, "
+                f"not {expressways:g}"
+            )
+        return cls(expressways=math.ceil(expressways), half=expressways % 1 != 0, **others)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.expressways <= 100_000:
-            raise InputError(f"--expressways must be from 1 to 100000, not {self.expressways}")
+        if self.traffic not in TRAFFICS:
+            raise InputError(f"--traffic must be paper or thesis, not {self.traffic!r}")
+        if not 1 <= self.expressways <= MOST_EXPRESSWAYS:
+            raise InputError(
+                f"--expressways must be from 1 to {MOST_EXPRESSWAYS}, not {self.expressways}"
+            )
         if not 1 <= self.minutes <= MOST_MINUTES:
             raise InputError(f"--minutes must be from 1 to {MOST_MINUTES}, not {self.minutes}")
         if not 0 <= self.from_minute <= MOST_MINUTES - self.minutes:
@@ -67,5 +94,6 @@ class TrafficParameters:
         return 60 * (self.from_minute + self.minutes)
 
     def as_dict(self) -> dict[str, int | float | str]:
-        """For the manifest."""
-        return asdict(self)
+        """For the manifest; what is new and has its usual value is left out."""
+        usual = {"half": False, "traffic": "paper"}
+        return {name: value for name, value in asdict(self).items() if usual.get(name) != value}

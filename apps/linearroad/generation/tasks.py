@@ -17,9 +17,11 @@ from linearroad.files import TRAFFIC_COLUMNS, table_writer, whole
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, file_entry, write_receipt
 from linearroad.generation.parameters import TrafficParameters
+from linearroad.rowforms import nine_fields
+from linearroad.schema import THESIS_COLUMNS
 from linearroad.traffic._kernels_rows import count_queries, write_rows
 from linearroad.traffic.identity import TRIP, Numbering, number_own, vids_of_trips
-from linearroad.traffic.simulation import Expressway, expressway_key
+from linearroad.traffic.simulation import Expressway, Reports, expressway_key, unpack
 
 __all__ = [
     "NumberedExpressway",
@@ -42,7 +44,8 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
     """Simulate one expressway: a trace of its reports and a table of its trips."""
     layout = Layout(root)
     layout.work.mkdir(parents=True, exist_ok=True)
-    expressway = Expressway(parameters.seed, xway, parameters.seconds)
+    expressway = Expressway(parameters.seed, xway, parameters.seconds, traffic=parameters.traffic)
+    half = is_half(parameters, xway)
     begin = parameters.begin
     counts: list[NDArray[np.int64]] = []
     reports = queries = 0
@@ -53,6 +56,7 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
             until = begin if second < begin else parameters.seconds
             chunk = expressway.advance(min(CHUNK_S, until - second))
             if second >= begin:
+                chunk = eastbound(chunk) if half else chunk
                 chunk.packed.tofile(trace)
                 counts.append(chunk.rows_by_second)
                 reports += len(chunk.packed)
@@ -63,6 +67,8 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
     with whole(layout.rows_by_second(xway)) as temporary, temporary.open("wb") as file:
         np.save(file, np.concatenate(counts))
     trips = trip_table(expressway, begin)
+    if half:
+        trips = trips[trips["dir"] == 0]
     with whole(layout.trips(xway)) as temporary, temporary.open("wb") as file:
         np.save(file, trips)
     entry = {
@@ -70,9 +76,24 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
         "reports": reports,
         "queries": int(queries),
         "trips": len(trips),
-        "accidents": accident_table(expressway, begin),
+        "accidents": [
+            each for each in accident_table(expressway, begin) if not half or each["dir"] == 0
+        ],
     }
     return write_receipt(layout.receipt("simulated", xway), entry)
+
+
+def is_half(parameters: TrafficParameters, xway: int) -> bool:
+    """Whether only one direction of an expressway is in the stream."""
+    return parameters.half and xway == parameters.expressways - 1
+
+
+def eastbound(chunk: Reports) -> Reports:
+    """The reports of Dir 0."""
+    kept = unpack(chunk.packed).dir == 0
+    second = np.repeat(np.arange(len(chunk.rows_by_second)), chunk.rows_by_second)
+    counts = np.bincount(second[kept], minlength=len(chunk.rows_by_second))
+    return Reports(np.ascontiguousarray(chunk.packed[kept]), counts.astype(np.int64))
 
 
 def trip_table(expressway: Expressway, begin: int) -> NDArray[np.void]:
@@ -169,7 +190,8 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
     key = expressway_key(parameters.seed, xway)
     rows, qid = 0, place.first_qid
     trace = np.memmap(layout.trace(xway), np.int32, "r").reshape(-1, 2)
-    with table_writer(path, TRAFFIC_COLUMNS, parameters.format) as writer:
+    columns = THESIS_COLUMNS if parameters.traffic == "thesis" else TRAFFIC_COLUMNS
+    with table_writer(path, columns, parameters.format) as writer:
         for begin, end, first, last in row_groups(seconds):
             packed = np.array(trace[first:last])
             # At most one query per report.
@@ -186,7 +208,8 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
                 np.int64(parameters.expressways),
                 np.int64(qid),
             )
-            writer.write(out[:, :n])
+            made = out[:, :n]
+            writer.write(nine_fields(made) if parameters.traffic == "thesis" else made)
             rows += n
             note_progress(layout.progress("traffic", xway), rows)
     everyone = np.unique(own)

@@ -31,7 +31,7 @@ class RunOptions:
     scheduler: str = "df"
     memory: str = "refcount-lazy"
     threads: int = 1
-    expressways: int | None = None  # None: those of the input
+    expressways: float | None = None  # None: those of the input
     answers: str = "write"  # or digest: counted and digested only
     keep_state: Path | None = None  # directory for the state at the end
     from_state: Path | None = None  # directory of the state to start with

@@ -58,7 +58,7 @@ Minutes = Annotated[int | None, _option("Stop after this many minutes of the str
 _THREADS = "Number of threads, at most one per core."
 Threads = Annotated[int, _option(_THREADS, "--threads", "--workers")]
 _EXPRESSWAYS = "Copy the expressways of the input until there are this many."
-Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
+Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
 Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
 _KEEP_STATE = "Directory in which to save the state at the end of --minutes."
 KeepState = Annotated[Path | None, _option(_KEEP_STATE)]
@@ -122,6 +122,8 @@ def run_command(
     if plan:
         typer.echo(query_plan(rules).to_dot())
         return
+    if expressways is not None and expressways == int(expressways):
+        expressways = int(expressways)
     options = RunOptions(
         rules, _speed(speed), minutes, format, scheduler, memory, threads, expressways, answers,
         keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),

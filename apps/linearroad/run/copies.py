@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from linearroad.generation.manifest import read_manifest
+from linearroad.generation.manifest import rating_l, read_manifest
 from xstream.errors import InputError
 
 __all__ = ["ORIGINAL", "Copy", "copies_of"]
@@ -25,7 +25,7 @@ class Copy:
 ORIGINAL = Copy(0, 0, 0)
 
 
-def copies_of(source: Path, expressways: int | None) -> list[Copy]:
+def copies_of(source: Path, expressways: float | None) -> list[Copy]:
     """The copies of a generated directory that are needed for this many expressways.
 
     Whole directories are copied, so that vehicles that change expressways stay within a copy.
@@ -35,17 +35,17 @@ def copies_of(source: Path, expressways: int | None) -> list[Copy]:
     if not source.is_dir():
         raise InputError(f"--expressways requires a generated directory, and {source} is a file")
     manifest = read_manifest(source)
-    base = int(manifest["parameters"]["expressways"])
-    if expressways < 1 or expressways % base:
+    files, base = int(manifest["parameters"]["expressways"]), rating_l(manifest)
+    if expressways < base or expressways % base:
         raise InputError(
-            f"{source} has {base} expressways, so --expressways must be a multiple of {base}, "
-            f"not {expressways}"
+            f"{source} has {base:g} expressways, so --expressways must be a multiple of {base:g}, "
+            f"not {expressways:g}"
         )
     vids, qids = int(manifest["totals"]["vehicles"]), int(manifest["totals"]["queries"])
-    count = expressways // base
+    count = int(expressways // base)
     if count * vids > MOST_VIDS or count * qids > MOST_QIDS:
         raise InputError(
-            f"{expressways} expressways would have {count * vids:,} vehicles and {count * qids:,} "
-            f"requests; at most {MOST_VIDS:,} can be numbered"
+            f"{expressways:g} expressways would have {count * vids:,} vehicles and "
+            f"{count * qids:,} requests; at most {MOST_VIDS:,} can be numbered"
         )
-    return [Copy(base * c, vids * c, qids * c) for c in range(count)]
+    return [Copy(files * c, vids * c, qids * c) for c in range(count)]

@@ -178,7 +178,8 @@ def run_accidents(road, t):
                 accident[ACCIDENT_STATE] = STANDING
                 accident[ACCIDENT_STOPPED] = t
                 accident[ACCIDENT_DETECTED] = seen
-                accident[ACCIDENT_CLEARED] = seen + accident[ACCIDENT_CLEARING_S]
+                clearing = accident[ACCIDENT_CLEARING_S]
+                accident[ACCIDENT_CLEARED] = seen + clearing if clearing >= 0 else -clearing
                 accident[ACCIDENT_X] = cars[front].x
         elif state == STANDING and t >= accident[ACCIDENT_CLEARED]:
             cars[int(accident[ACCIDENT_FRONT])].doing = DRIVING

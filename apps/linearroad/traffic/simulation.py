@@ -76,6 +76,26 @@ def planned_accidents(key: np.uint64, seconds: int) -> NDArray[np.float64]:
     return accidents
 
 
+def thesis_accidents(key: np.uint64, seconds: int) -> NDArray[np.float64]:
+    """In each direction one accident after another, 20 minutes each (docs/linear-road-thesis.md).
+
+    The clearing time is negative: minus the second at which the accident is over.
+    """
+    windows = -(-seconds // ACCIDENT_WINDOW_S)
+    accidents = np.full((2 * windows, k.ACCIDENT_COLUMNS), -1.0)
+    stream = _mixed(key, 0x7E515)
+    for row in range(2 * windows):
+        window, direction = divmod(row, 2)
+        u = [k.unit(stream, np.int64(row * 8 + draw)) for draw in range(2)]
+        accidents[row, k.ACCIDENT_PLANNED] = window * ACCIDENT_WINDOW_S
+        accidents[row, k.ACCIDENT_DIR] = direction
+        accidents[row, k.ACCIDENT_LANE] = 1 + int(u[0] * 3)
+        accidents[row, k.ACCIDENT_X] = 5280.0 * (2.0 + 96.0 * u[1])
+        accidents[row, k.ACCIDENT_CLEARING_S] = -(window + 1.0) * ACCIDENT_WINDOW_S
+        accidents[row, k.ACCIDENT_STATE] = k.PLANNED
+    return accidents
+
+
 @dataclass
 class Expressway:
     """The simulation of one expressway over at most `seconds` seconds.
@@ -91,6 +111,7 @@ class Expressway:
     seconds: int
     demand_share: float = 1.0
     accidents: bool = True
+    traffic: str = "paper"
     now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +127,8 @@ class Expressway:
     def _empty_road(self) -> k.Road:
         demand = cumulative_trips(self.seconds, self.demand_share)
         trips = int(demand[-1]) + 1
-        plan = planned_accidents(self.key, self.seconds if self.accidents else 0)
+        plans = thesis_accidents if self.traffic == "thesis" else planned_accidents
+        plan = plans(self.key, self.seconds if self.accidents else 0)
         tally = np.zeros(4, np.int64)
         tally[k.FREE_SLOTS] = SLOTS
 
