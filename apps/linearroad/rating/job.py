@@ -9,7 +9,7 @@ from typing import Any
 
 from linearroad.files import remove_temporaries
 from linearroad.generation.layout import Layout
-from linearroad.generation.manifest import Entry, read_manifest, write_json
+from linearroad.generation.manifest import Entry, rating_l, read_manifest, write_json
 from linearroad.output.summary import machine
 from linearroad.rating.memory import Account, account_of
 from linearroad.rating.originals import (
@@ -20,7 +20,7 @@ from linearroad.rating.originals import (
     validated,
 )
 from linearroad.rating.search import Range, largest
-from linearroad.rating.steps import Say, Setting, Step, run_step
+from linearroad.rating.steps import Say, Setting, Step, l_text, run_step
 from linearroad.run.memory import too_much
 from xstream.console.memory import available_bytes
 from xstream.console.timeline import Row
@@ -70,6 +70,11 @@ class Rating:
         """The number of generated expressways."""
         return int(self.manifest["parameters"]["expressways"])
 
+    @property
+    def share(self) -> float:
+        """L per generated expressway: less than 1 if the last one is half."""
+        return rating_l(self.manifest) / self.originals
+
     def sentence(self) -> str:
         """The rating in one sentence that says what kind of rating it is."""
         speed = self.options.speed
@@ -80,7 +85,7 @@ class Rating:
             right = "right and in time"
             if self.verdict is None:  # copies were compared, but the originals were not validated
                 right = "in time, the copies' equal to the originals', which were not validated"
-            what = f"L = {self.expressways:,}{pace}: every answer {right}"
+            what = f"L = {l_text(self.expressways * self.share)}{pace}: every answer {right}"
         if self.interrupted:
             return f"interrupted: {what} so far"
         minutes = int(self.manifest["parameters"]["minutes"])
@@ -236,10 +241,10 @@ def _step(
     """Run a step and save its result; returns whether it passed."""
     minutes = int(rating.manifest["parameters"]["minutes"])
     begin = originals.state_minute if kind == "probe" else 0
-    step = Step(expressways, kind, setting.speed, begin, minutes)
+    step = Step(expressways, kind, setting.speed, begin, minutes, share=rating.share)
     needed = account_of(setting.base, expressways, history_bytes(setting.base)).total
     step.needed_bytes = int(needed)
-    say(f"L = {expressways:,}: minutes {begin} to {minutes} at speed {setting.speed:g}")
+    say(f"L = {l_text(step.rated)}: minutes {begin} to {minutes} at speed {setting.speed:g}")
     state = originals.state if kind == "probe" else None
     place = rating.options.out / f"{kind}-{expressways}"
     rows = run_step(step, setting, place, originals.digests, state, say)

@@ -13,10 +13,19 @@ from typing import Any
 from linearroad.output.digests import Digests, differences, read_digests
 from xstream.console.timeline import Row, read_timeline
 
-__all__ = ["Setting", "Step", "run_step"]
+__all__ = ["Setting", "Step", "l_text", "run_step"]
 
 _PROGRAM = "import sys; from xstream.cli import main; sys.exit(main())"
 Say = Callable[[str], None]
+
+
+def l_text(rated: float) -> str:
+    """An L as text.
+
+    >>> l_text(1200), l_text(1.5)
+    ('1,200', '1.5')
+    """
+    return f"{rated:,.0f}" if rated % 1 == 0 else f"{rated:,.1f}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,13 @@ class Step:
     )
     stage_ns: dict[str, float] = field(default_factory=dict)
     stall: str = ""
+    #: Expressways per file: less than 1 if the last of the base has one direction only.
+    share: float = 1.0
+
+    @property
+    def rated(self) -> float:
+        """L, in which a half expressway counts as half."""
+        return self.expressways * self.share
 
     @property
     def worst_s(self) -> float:
@@ -62,7 +78,7 @@ class Step:
     def line(self) -> str:
         """The result in one line."""
         what = (
-            f"L = {self.expressways:,}, minutes {self.from_minute} to {self.to_minute} at speed "
+            f"L = {l_text(self.rated)}, minutes {self.from_minute} to {self.to_minute} at speed "
             f"{self.speed:g}"
         )
         if not self.passed:
@@ -83,7 +99,7 @@ def run_step(
     """Run a step and fill in its result; returns its timeline."""
     command = [
         *("linearroad", "run", "--input", str(setting.base), "--history", str(setting.base)),
-        *("--expressways", str(step.expressways), "--threads", str(setting.threads)),
+        *("--expressways", l_text(step.rated).replace(",", ""), "--threads", str(setting.threads)),
         *("--speed", f"{step.speed:g}", "--answers", "digest", "--out", str(out)),
         *(("--from-state", str(state)) if state is not None else ()),
         "--stop-when-late",

@@ -93,7 +93,7 @@ def test_a_toll_of_another_second_is_accepted_and_charged(
     crowd = [reference.Report(60 + i % 30, 1000 + i, 20, 0, 5, i, 4, 1) for i in range(160)]
     me = [reference.Report(130 + 30 * k, 7, 30, 0, 5 + k, 9, 5, 1) for k in range(2)]
     asked = [reference.Request(2, 170, 7, 1)]
-    rows = [*crowd, *me, *asked]
+    rows = sorted([*crowd, *me, *asked], key=lambda row: row.time)
     case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
     usual = expected(case)
     assert (130, 0, 7, 200, 20, 0) in usual
