@@ -276,7 +276,7 @@ def test_recorded_results_are_judged_alone_as_in_the_run(tmp_path: Path) -> None
     write_stream(records, stream, stream)
     results = tmp_path / "out" / "test-1" / "faulty-lossy" / "run-1" / "results.jsonl"
     again = check("test-1", stream, results, tests=file)
-    assert json.loads(json.dumps(again.to_json())) == found["judged"]["strict"]
+    assert again.to_json() == found["judged"]["strict"]
     with pytest.raises(xs.InputError, match="has no test"):
         check("test-2", stream, results, tests=file)
 
