@@ -64,6 +64,11 @@ def _faulty(fault: str) -> Engine:
 
 ENGINES = {
     "xstream": _python("xstream", "arrow"),
+    "xstream-rdf": Engine(
+        "xstream-rdf",
+        (sys.executable, str(_HERE / "xstream_adapter.py"), "--ntriples"),
+        "ntriples",
+    ),
     "duckdb": _python("duckdb", "arrow", "duckdb", "pip install 'xstream[yabench]'"),
     "bytewax": _python("bytewax", "json", "bytewax", "pip install bytewax"),
     "rsp-js": Engine(
