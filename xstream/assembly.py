@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xstream._native import lib
+from xstream._native import ffi, lib
 from xstream.engine.attachment import Flushing, Position, Resumable, Unrepeatable
 from xstream.engine.native import NativePlan, read_slots
 from xstream.engine.schema import Schema
@@ -175,8 +175,16 @@ class Assembly:
 
     def counted(self) -> NDArray[np.int64]:
         """The counters of all operators, one row for each."""
-        rows = [self.stats(node).sums for node in self.nodes]
-        return np.array(rows, np.int64).reshape(len(rows), 5)
+        found = np.zeros((len(self.ops), 5), np.int64)
+        ops = ffi.new("xs_op *[]", self.ops)
+        lib.xs_ops_counters(ops, len(self.ops), ffi.cast("int64_t *", found.ctypes.data))
+        for number in self.regions.places:
+            native = self.regions.stats(number)
+            assert native is not None
+            found[number] = (
+                native.tuples, native.samples, native.emitted, native.busy_ns, native.dropped
+            )  # fmt: skip
+        return found if self.earlier is None else found + self.earlier
 
     def cost(self, node: Node) -> OperatorCost:
         """The costs of an operator in the memory manager."""

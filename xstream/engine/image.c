@@ -190,6 +190,19 @@ int32_t xs_op_saves(const xs_op *op) { return op->table->save != NULL; }
 
 int32_t xs_op_number(const xs_op *op) { return op->id; }
 
+void xs_ops_counters(xs_op **ops, int32_t count, int64_t *out)
+{
+    for (int32_t i = 0; i < count; i++) {
+        xs_op_stats stats;
+        xs_op_stats_read(ops[i], &stats);
+        *out++ = stats.tuples;
+        *out++ = stats.samples;
+        *out++ = stats.emitted;
+        *out++ = stats.busy_ns;
+        *out++ = stats.dropped;
+    }
+}
+
 int32_t xs_plan_saves(const xs_plan *plan) { return !plan->sources_ended && !plan->failed_op; }
 
 static void save_queue(xs_image *image, const xs_queue *queue)

@@ -13,6 +13,8 @@ int64_t xs_image_length(const xs_image *image);
 /* True if operators of this kind have no state, or can save it. */
 int32_t xs_op_saves(const xs_op *op);
 int32_t xs_op_number(const xs_op *op);
+/* Tuples, samples, emitted tuples, busy nanoseconds and dropped tuples of each operator. */
+void xs_ops_counters(xs_op **ops, int32_t count, int64_t *out);
 /* False after the sources have ended: then nothing can be saved. */
 int32_t xs_plan_saves(const xs_plan *plan);
 int32_t xs_plan_save(xs_plan *plan, xs_image *image); /* XS_FAILED: no memory */

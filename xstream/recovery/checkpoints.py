@@ -7,6 +7,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -24,7 +25,7 @@ from xstream.errors import GraphError, InputError, SegmentMemoryError
 from xstream.recovery.format import FORMAT, Front, Stored
 from xstream.recovery.generations import Generations, Pending
 from xstream.recovery.identity import check_identity, identity_of
-from xstream.recovery.owners import check_functions, owners_of
+from xstream.recovery.owners import Recoverable, check_functions, owners_of
 
 __all__ = ["CheckpointStats", "Checkpoints"]
 
@@ -64,6 +65,7 @@ class Checkpoints:
         self._pending: Pending | None = None
         self._child = 0
         self._next_s = math.inf
+        self._owners: dict[str, Recoverable] = {}
         self._identity: dict[str, Any] = {}
         self._encoded: NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -77,6 +79,7 @@ class Checkpoints:
     def prepare(self, built: Assembly, tuple_burst: int | None) -> None:
         """Check that everything can be saved, and load the latest checkpoint to go on from."""
         check_functions(built.nodes)
+        self._owners = owners_of(built.nodes)
         _check_operators(built)
         self._identity = {**identity_of(built.query), "tuple_burst": tuple_burst}
         self._encoded = np.frombuffer(json.dumps(self._identity).encode(), np.uint8)
@@ -88,7 +91,7 @@ class Checkpoints:
         stored, self.stats.damaged = self._generations.latest(self._check)
         self._number = max(self._generations.numbers(), default=0)
         if stored is not None:
-            _load(built, stored)
+            _load(built, stored, self._owners)
             self.stats.resumed_from = stored.manifest["number"]
             self.stats.load_s = time.perf_counter() - begin
 
@@ -152,7 +155,7 @@ class Checkpoints:
     def _manifest(self, built: Assembly) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         owners: dict[str, Any] = {}
         arrays: dict[str, NDArray[Any]] = {_QUERY: self._encoded, _STATS: built.counted()}
-        for name, owner in owners_of(built.nodes).items():
+        for name, owner in self._owners.items():
             values = dict(owner.save_state())
             held = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}
             arrays |= {f"{name}\0{key}": value for key, value in held.items()}
@@ -259,7 +262,7 @@ def _check_operators(built: Assembly) -> None:
 # -- loading ---------------------------------------------------------------------------------
 
 
-def _load(built: Assembly, stored: Stored) -> None:
+def _load(built: Assembly, stored: Stored, owners: Mapping[str, Recoverable]) -> None:
     """Put a run that has not begun where the checkpoint was taken."""
     _load_image(built, stored)
     manifest = stored.manifest
@@ -267,7 +270,7 @@ def _load(built: Assembly, stored: Stored) -> None:
         built.earlier = _counters(stored.arrays[_STATS], len(built.nodes))
         positions, saved = dict(manifest["positions"]), dict(manifest["owners"])
         built.resume(positions)
-        for name, owner in owners_of(built.nodes).items():
+        for name, owner in owners.items():
             values = dict(saved[name])
             prefix = f"{name}\0"
             for key, array in stored.arrays.items():
