@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -354,18 +357,29 @@ def test_a_peer_that_does_not_read_for_a_while_loses_nothing() -> None:
     assert b"".join(got) == samples.tobytes()
 
 
-def test_a_consumer_ten_times_too_slow_loses_nothing() -> None:
-    samples = np.arange(200_000, dtype=np.float32)
-    with server(sends(samples.tobytes())) as address:
+def all_arrives_at_a_slow_consumer(windows: int, pause_s: float) -> None:
+    """A peer that would need a tenth of the time has to wait for the consumer."""
+    samples = np.arange(4_000 * windows, dtype=np.float32)
+    with server(sends(*(part.tobytes() for part in np.split(samples, 10)))) as address:
         q = xs.Query()
 
         def slowly(segment: Any) -> Any:
-            time.sleep(0.01)
+            time.sleep(pause_s)
             return segment
 
         schema = xs.Segment(np.float32)
         out = q.source(xs.io.tcp(address, window=4000)).map(slowly, out=schema).collect()
         assert np.array_equal(np.concatenate(q.run()[out]), samples)
+
+
+def test_a_consumer_ten_times_too_slow_loses_nothing() -> None:
+    all_arrives_at_a_slow_consumer(50, 0.01)
+
+
+@pytest.mark.slow
+def test_a_slow_consumer_loses_nothing_over_a_minute() -> None:
+    # 24 MB: more than the buffers of the system, so that the peer has to wait.
+    all_arrives_at_a_slow_consumer(1_500, 0.04)
 
 
 # -- stopping --------------------------------------------------------------------------------
@@ -406,6 +420,35 @@ def test_a_stop_ends_a_sink_whose_peer_does_not_read() -> None:
         held.set()
     assert run.stopped
     assert late_s < 4.0
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "q.source(xs.io.tcp({port}, listen=True)).count()",
+        "q.source(xs.io.udp({port})).count()",
+        "q.source(xs.io.array(np.zeros(10**6))).write(xs.io.tcp({port}, listen=True))",
+    ],
+)
+def test_ctrl_c_ends_what_waits_for_a_peer(declared: str) -> None:
+    script = f"""
+import numpy as np, xstream as xs
+q = xs.Query()
+{declared.format(port=free_port())}
+told = []
+run = q.run(progress=lambda run: told or (told.append(1), print("runs", flush=True)))
+print(run.interrupted)
+"""
+    if "write" in declared:  # the engine waits inside the sink, and reports no progress
+        script = script.replace("q.run(progress", "print('runs', flush=True) or q.run(progress")
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+    assert out.splitlines()[-1] == "True"
 
 
 # -- addresses -------------------------------------------------------------------------------
