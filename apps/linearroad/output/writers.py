@@ -214,6 +214,7 @@ class RejectWriter:
         self._file = io.TextIOWrapper(io.BufferedWriter(self._bytes), newline="\n")
         self._lock = threading.Lock()  # used by several threads
         self._several = several_files
+        self._on_disk = 0
         self.by_reason: dict[str, int] = {}
         #: A sentence about the first row of each reason.
         self._first: dict[str, str] = {}
@@ -234,13 +235,16 @@ class RejectWriter:
         """The figures, and the length of the file, all of which is on disk."""
         with self._lock:
             self._file.flush()
-            os.fdatasync(self._bytes.fileno())
             length = os.fstat(self._bytes.fileno()).st_size
+            if length != self._on_disk:
+                os.fdatasync(self._bytes.fileno())
+            self._on_disk = length
             return {"bytes": length, "by_reason": dict(self.by_reason), "first": dict(self._first)}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Cut the file back, and go on with the figures."""
-        cut_back(self._bytes, self._path, int(saved["bytes"]))
+        self._on_disk = int(saved["bytes"])
+        cut_back(self._bytes, self._path, self._on_disk)
         self.by_reason, self._first = dict(saved["by_reason"]), dict(saved["first"])
 
     @property
