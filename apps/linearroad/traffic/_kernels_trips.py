@@ -147,7 +147,10 @@ def begin_accident(road, accident, t):
     """Pick two consecutive vehicles near the planned place; the search widens over time."""
     d, lane = int(accident[ACCIDENT_DIR]), int(accident[ACCIDENT_LANE])
     late = t - accident[ACCIDENT_PLANNED]
-    i = find_pair(road, d, lane, accident[ACCIDENT_X], 1500.0 + 500.0 * late, 150.0 + 10.0 * late)
+    reach = 1500.0 + 500.0 * late
+    if accident[ACCIDENT_CLEARING_S] < 0:
+        reach = NOBODY_FT  # the accidents of the thesis follow each other at once, wherever it is
+    i = find_pair(road, d, lane, accident[ACCIDENT_X], reach, 150.0 + 10.0 * late)
     if i < 0:
         return
     front, rear = road.order[d, lane, i], road.order[d, lane, i + 1]
