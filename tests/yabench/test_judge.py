@@ -146,6 +146,14 @@ def test_a_named_window_behind_the_stream_counts() -> None:
     assert [(w.precision, w.recall) for w in found.windows] == [(1, 1), (1, 1), (0, 1)]
 
 
+def test_a_border_may_move_by_a_whole_slide_and_no_further() -> None:
+    oracle = ListOracle(items_at(1, 10, 20, 21, 40), values)
+    whole = judge(oracle, Windowing(10, 10), [answer(1, 10, at=10)], gracious=True).windows[0]
+    assert (whole.right, whole.end_shift_ms) == (True, 10)
+    further = judge(oracle, Windowing(10, 10), [answer(1, 10, 20, at=10)], gracious=True)
+    assert (further.windows[0].precision, further.windows[0].end_shift_ms) == (2 / 3, 10)
+
+
 def test_non_empty_expects_nothing_of_a_window_without_items() -> None:
     oracle = ListOracle(items_at(1, 25), total, monotone=False)
     answers = [
