@@ -27,7 +27,7 @@ LIMITS_S = {
     "travel times": 30,
 }  # fmt: skip
 TYPES = tuple(LIMITS_S)
-#: The same by the rules of the thesis (section 3.3.1).
+#: The same by the rules of the thesis (docs/linear-road-thesis.md).
 THESIS_LIMITS_S = dict(zip(TYPES, (15, 15, 60, 90, 120), strict=True))
 
 BATCH = 1 << 17  # answers per write at full speed
