@@ -66,11 +66,11 @@ def with_queue(recent, number, more):
 
 @numba.njit
 def with_tables(road, report):
-    """Tables with room for the vehicles and segments of reports."""
+    """Tables with room for the vehicles of reports and all segments of their expressways."""
     vehicles, keys, number = road.number[KNOWN], np.int64(len(road.segment)), road.number
     for i in range(len(report)):
         vehicles = max(vehicles, np.int64(report[i].link) + 1)
-        keys = max(keys, (report[i].key // SEGMENTS + 1) * SEGMENTS)
+        keys = max(keys, (report[i].key // (2 * SEGMENTS) + 1) * (2 * SEGMENTS))
     vehicle = room(road.vehicle, vehicles)
     for v in range(number[KNOWN], vehicles):
         vehicle[v].seen, vehicle[v].until, vehicle[v].key = NO_MINUTE, NO_MINUTE, -1

@@ -53,7 +53,8 @@ def updated(known, report, segment, change):
         needed = max(needed, report[i].key + 1)
     for i in range(len(change)):
         needed = max(needed, change[i].key + 1)
-    known = with_segments(known, needed)
+    # Whole directions: one looks at the segments beyond those with reports.
+    known = with_segments(known, (needed + SEGMENTS - 1) // SEGMENTS * SEGMENTS)
     for k in range(len(segment)):
         known.speed[k], known.cars[k] = segment[k].lav, segment[k].cars
     if len(segment) > 0:

@@ -133,6 +133,28 @@ def test_no_operator_leaves_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_case(case) == expected(case)
 
 
+@pytest.mark.parametrize("lane", [1, 4])
+def test_many_expressways_may_begin_in_one_second(
+    lane: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables grow at once to the last of them, whichever way its vehicle goes."""
+    monkeypatch.setenv("XSTREAM_DEBUG", "1")
+    rows = [reference.Report(0, 5, 50, xway, 7, 0, lane, lane // 4) for xway in range(7)]
+    case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
+    assert run_case(case) == expected(case)
+
+
+def test_an_exit_looks_ahead_of_all_segments_with_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XSTREAM_DEBUG", "1")
+    rows = [
+        reference.Report(time, 5, 50, xway, 97, 0, lane, 1)
+        for time, lane in ((0, 4), (30, 7))
+        for xway in range(3)
+    ]
+    case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
+    assert run_case(case) == expected(case)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_files_share_the_accounts(threads: int) -> None:
     """A file for each expressway: the discount depends on the charges of both."""
