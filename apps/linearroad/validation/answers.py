@@ -131,7 +131,8 @@ def _of_parquet(shop: Workshop, path: Path) -> Frame:
         raise InputError(f"{path} has no column {missing[0]!r}")
     table = shop.spark.read.parquet(str(path))
     wanted = table.selectExpr(
-        "CAST(type AS tinyint) AS type", "time", "CAST(round(emit * 1000) AS bigint) AS emit_ms",
+        "try_cast(type AS tinyint) AS type", "time",
+        "try_cast(round(emit * 1000) AS bigint) AS emit_ms",
         f"{KEY} AS key", f"{VALUE} AS value", f"{AMOUNT} AS amount",
         "_metadata.row_index AS place", f"to_json(struct({', '.join(COLUMNS)})) AS text",
     )  # fmt: skip
@@ -153,7 +154,7 @@ def _of_flat(shop: Workshop, path: Path) -> Frame:
     typed = shop.spark.read.parquet(str(target)).selectExpr(
         "kind AS type",
         f"try_cast({field('time')} AS int) AS time",
-        f"CAST(round(try_cast({field('emit')} AS double) * 1000) AS bigint) AS emit_ms",
+        f"try_cast(round(try_cast({field('emit')} AS double) * 1000) AS bigint) AS emit_ms",
         f"try_cast({field('key')} AS int) AS key",
         f"try_cast({field('value')} AS int) AS value",
         f"try_cast({field('amount')} AS bigint) AS amount",

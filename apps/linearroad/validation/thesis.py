@@ -57,8 +57,8 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
     """`type, key, f2, f3, f4, arrival_ms, rank, place, malformed`."""
     if path.suffix == ".parquet":
         told = shop.spark.read.parquet(str(path)).selectExpr(
-            "CAST(type AS int) AS type", "f1 AS key", "f2", "f3", "f4",
-            "CAST(round(arrival * 1000) AS bigint) AS arrival_ms",
+            "try_cast(type AS int) AS type", "f1 AS key", "f2", "f3", "f4",
+            "try_cast(round(arrival * 1000) AS bigint) AS arrival_ms",
             "_metadata.row_index AS place", "to_json(struct(*)) AS line",
         )  # fmt: skip
     else:
@@ -68,7 +68,7 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
             "CAST(kind AS int) AS type", "try_cast(f2 AS bigint) AS key",
             "try_cast(f3 AS bigint) AS f2", "try_cast(f4 AS bigint) AS f3",
             "try_cast(f5 AS bigint) AS f4",
-            "CAST(round(try_cast(f0 AS double) * 1000) AS bigint) AS arrival_ms", "place",
+            "try_cast(round(try_cast(f0 AS double) * 1000) AS bigint) AS arrival_ms", "place",
             "coalesce(line, concat_ws(',', f0, f1, f2, f3, f4, f5)) AS line",
         )  # fmt: skip
     whole = "type BETWEEN 0 AND 4 AND key BETWEEN 0 AND 2147483647 AND arrival_ms IS NOT NULL"
