@@ -79,7 +79,8 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
             """
             SELECT *, row_number() OVER (PARTITION BY type, key, IF(type = 1, f2, 0),
                           IF(type = 1, f3, 0), IF(type = 1, f4, 0), malformed IS NULL
-                          ORDER BY arrival_ms, place) - 1 AS rank
+                          ORDER BY arrival_ms, IF(type > 1, f2, 0), IF(type > 1, f3, 0), place)
+                          - 1 AS rank
             FROM {known}
             """,
             known=known.drop("line"),
@@ -133,7 +134,7 @@ def expect(
             UNION ALL
             SELECT type, time, key, f2, f3, f4,
                    row_number() OVER (PARTITION BY type, key, IF(type = 1, f2, 0),
-                       IF(type = 1, f3, 0), IF(type = 1, f4, 0) ORDER BY time) - 1
+                       IF(type = 1, f3, 0), IF(type = 1, f4, 0) ORDER BY time, f2, f3) - 1
             FROM (SELECT type, time, key, f2, f3, f4 FROM {money} WHERE type <> 0
                   UNION ALL
                   SELECT 4, time, qid, CAST(traveltime AS bigint), toll, 0L FROM {travelled}

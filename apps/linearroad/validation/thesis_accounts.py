@@ -31,6 +31,7 @@ _ARROW = pa.schema(
 )  # fmt: skip
 Row = dict[str, Any]
 Answer = tuple[int, int, int, int, int, int, int]
+Pair = tuple[int, int]  # toll and speed
 
 
 def accounts_of(credit: int, least: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -89,20 +90,21 @@ class Account:
     def notified(self, entered: list[Row], sent: list[Row]) -> list[tuple[Row, int, int]]:
         """Each segment entered in a second, its toll and speed, in the order of those sent."""
         halved = sum(self.spent.values()) >= self.least
-        slots: list[tuple[Row, int, int] | None] = [None] * len(entered)
-        rest = []
+        accepted = []
         for row in entered:
             pairs = [(row["speed"], row["base"])]
             pairs += [(each["speed"], each["base"]) for each in row["choices"] or ()]
-            accepted = [(base // 2 if halved else base, speed) for speed, base in pairs]
-            for place, answer in enumerate(sent):
-                if slots[place] is None and (answer["base"], answer["speed"]) in accepted:
-                    slots[place] = (row, answer["base"], answer["speed"])
-                    break
-            else:
-                rest.append((row, *accepted[0]))
-        left = iter(rest)
-        return [slot if slot is not None else next(left) for slot in slots]
+            accepted.append([(base // 2 if halved else base, speed) for speed, base in pairs])
+        told = [(answer["base"], answer["speed"]) for answer in sent]
+        owner = matched(accepted, told)
+        rest = iter(number for number in range(len(entered)) if number not in owner)
+        found = []
+        for place in range(len(entered)):
+            number = owner[place] if place < len(owner) else None
+            answer = told[place] if number is not None else None
+            number = next(rest) if number is None else number
+            found.append((entered[number], *(answer or accepted[number][0])))
+        return found
 
     def charge(self, entries: list[Row], tolls: dict[int, int]) -> None:
         """Apply the charges and credits of a second."""
@@ -114,3 +116,30 @@ class Account:
                 self.issued[xway] = tolls[xway]
             if row["credited"]:
                 self.spent[xway] -= self.credit
+
+
+def matched(accepted: list[list[Pair]], sent: list[Pair]) -> list[int | None]:
+    """For each answer the number of the entry it is given to, or None; as many as can be.
+
+    A vehicle may enter segments of several expressways in one second, and an answer may suit
+    several of them.
+
+    >>> matched([[(0, 35), (0, -1)], [(0, 35)]], [(0, 35), (0, -1)])
+    [1, 0]
+    """
+    owner: list[int | None] = [None] * len(sent)
+
+    def give(number: int, tried: set[int]) -> bool:
+        for place, answer in enumerate(sent):
+            if place in tried or answer not in accepted[number]:
+                continue
+            tried.add(place)
+            holder = owner[place]
+            if holder is None or give(holder, tried):
+                owner[place] = number
+                return True
+        return False
+
+    for number in range(len(accepted)):
+        give(number, set())
+    return owner

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 from linearroad.validation.job import HistoryPaths, validate
+from linearroad.validation.thesis_accounts import Account
 from linearroad.validation.verdict import Verdict
 
 from tests.linearroad.validation.runs import write_run
@@ -57,6 +59,10 @@ def test_the_references_answers_are_right(spark_session: object, tmp_path: Path,
 
 def test_wrong_answers_of_another_system_are_named(spark_session: object, tmp_path: Path) -> None:
     case = scenario(1)
+    # Several requests with one number in one second: the order of their answers is free.
+    last_second = max(row.time for row in case.rows)
+    alike = [f"4,{last_second},1,{10**6 + 1},0,3,{mend},1,5\n" for mend in (30, 4, 60, 15, 9)]
+    case = case._replace(text=case.text + "".join(alike))
     answers = expected(case)
     lines = [stamped(answer, 0.25) for answer in answers]
     kinds = [answer[1] for answer in answers]
@@ -84,6 +90,26 @@ def test_wrong_answers_of_another_system_are_named(spark_session: object, tmp_pa
     for words in ("a row is no answer: no answer", "none was sent", "the limit is 60 s",
                   "was sent and not expected"):  # fmt: skip
         assert words in told
+
+
+def test_answers_that_suit_several_expressways_are_given_to_all() -> None:
+    """Whichever expressway comes first, none is left without an answer that suits it."""
+
+    def entry(xway: int, *choices: tuple[int, int]) -> dict[str, object]:
+        told = [{"speed": speed, "base": base} for base, speed in choices]
+        return {"what": 0, "time": 43, "xway": xway, "entered": True, "first": True,
+                "credited": False, "speed": -1, "base": 0, "choices": told}  # fmt: skip
+
+    events = [entry(0, (8, 35), (0, 34)), entry(1, (8, 35)), entry(2)]
+    for order in itertools.permutations(events):
+        for answers in itertools.permutations([(8, 35), (0, 34), (0, -1)]):
+            sent = [{"base": base, "speed": speed, "place": i}
+                    for i, (base, speed) in enumerate(answers)]  # fmt: skip
+            found = Account(50, 500).answers(7, list(order), [], sent)
+            assert [(toll, speed) for _, _, _, toll, speed, _, _ in found] == list(answers)
+    sent = [{"base": 8, "speed": 35, "place": 0}, {"base": 9, "speed": 9, "place": 1}]
+    found = Account(50, 500).answers(7, events, [], sent)
+    assert [(toll, speed) for _, _, _, toll, speed, _, _ in found] == [(8, 35), (0, -1), (0, -1)]
 
 
 def test_a_toll_of_another_second_is_accepted_and_charged(
