@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from linearroad.generation.manifest import read_json
 from linearroad.validation.flat import write_answers
-from linearroad.validation.tables import Frame, Workshop
+from linearroad.validation.tables import Frame, Workshop, require_columns
 from xstream.errors import InputError
 
 __all__ = [
@@ -122,13 +119,7 @@ def read_answers(shop: Workshop, run: Run) -> Frame:
 
 
 def _of_parquet(shop: Workshop, path: Path) -> Frame:
-    try:
-        names = pq.read_schema(path).names
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} is not a Parquet file: {error}") from error
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}")
+    require_columns(path, COLUMNS)
     table = shop.spark.read.parquet(str(path))
     wanted = table.selectExpr(
         "try_cast(type AS tinyint) AS type", "time",

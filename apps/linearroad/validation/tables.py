@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearroad.scratch import scratch
 from linearroad.spark import attempt, observed_count
-from xstream.errors import XStreamError
+from xstream.errors import InputError, XStreamError
 
-__all__ = ["Frame", "Workshop", "workshop"]
+__all__ = ["Frame", "Workshop", "require_columns", "workshop"]
 
 #: A pyspark DataFrame; pyspark itself is imported by `linearroad.spark` alone.
 Frame = Any
@@ -95,3 +96,14 @@ def workshop(spark: Any, beside: Path, input_bytes: int) -> Iterator[Workshop]:
         with suppress(Exception):  # Spark itself may have failed
             for name, old in before.items():
                 spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+def require_columns(path: Path, needed: Sequence[str]) -> None:
+    """Raise an error in one sentence unless a Parquet file has all of these columns."""
+    try:
+        names = pq.read_schema(path).names
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} is not a Parquet file: {error}") from error
+    for name in needed:
+        if name not in names:
+            raise InputError(f"{path} has no column {name!r}")

@@ -14,7 +14,7 @@ from linearroad.validation.comparison import TRAVEL_MARGIN, Comparison
 from linearroad.validation.flat import write_answers
 from linearroad.validation.history import Journeys, travel_times
 from linearroad.validation.rows import Form, Input, read_input
-from linearroad.validation.tables import Frame, Workshop
+from linearroad.validation.tables import Frame, Workshop, require_columns
 from linearroad.validation.thesis_accounts import INPUT, OUTPUT, accounts_of
 from linearroad.validation.thesis_choices import with_choices
 from linearroad.validation.thesis_expected import known_of
@@ -56,6 +56,7 @@ def read_rows(shop: Workshop, path: Path, before: int | None) -> Input:
 def read_answers(shop: Workshop, path: Path) -> Frame:
     """`type, key, f2, f3, f4, arrival_ms, rank, place, malformed`."""
     if path.suffix == ".parquet":
+        require_columns(path, ("arrival", "type", "f1", "f2", "f3", "f4"))
         told = shop.spark.read.parquet(str(path)).selectExpr(
             "try_cast(type AS int) AS type", "f1 AS key", "f2", "f3", "f4",
             "try_cast(round(arrival * 1000) AS bigint) AS arrival_ms",

@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from linearroad.cli import app
+from linearroad.validation.job import validate
 from typer.testing import CliRunner
 
 from tests.linearroad.validation.runs import (
@@ -24,6 +26,7 @@ from tests.linearroad.validation.runs import (
     write_case,
 )
 from tests.reference.linearroad_strategies import Scenario, scenario
+from xstream.errors import InputError
 
 pytestmark = pytest.mark.spark
 SEEDS = {"paper": 7, "brandeis": 1, "walmart": 2}
@@ -134,3 +137,18 @@ def test_what_is_wrong_is_named(spark_session: object, tmp_path: Path, rules: st
         "a row is no answer: no answer",
     ):  # fmt: skip
         assert words in told
+
+
+@pytest.mark.parametrize("rules", ["paper", "thesis"])
+def test_a_parquet_file_of_something_else_gets_one_sentence(
+    spark_session: object, tmp_path: Path, rules: str
+) -> None:
+    (tmp_path / "rows.csv").write_text("2,9,1,3,0,0,0,0,0\n")
+    output = tmp_path / "answers.parquet"
+    output.write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="is not a Parquet file"):
+        validate(tmp_path / "rows.csv", output, rules=rules)
+    pq.write_table(pa.table({"type": [1]}), output)
+    missing = {"paper": "time", "thesis": "arrival"}[rules]
+    with pytest.raises(InputError, match=f"has no column '{missing}'"):
+        validate(tmp_path / "rows.csv", output, rules=rules)
