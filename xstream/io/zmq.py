@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ _LOOK_MS = 50
 
 
 def _library() -> Any:
-    return importlib.import_module("zmq")
+    import zmq as package
+
+    return package
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import bytewax.operators as op
@@ -18,8 +17,7 @@ from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import run_main
 
-sys.path.insert(0, str(Path(__file__).parent))
-from faulty_adapter import answer
+from yabench.engines.faulty_adapter import answer
 
 #: Items that arrive later than this after those before them are lost; results wait for it.
 PATIENCE = timedelta(milliseconds=500)
