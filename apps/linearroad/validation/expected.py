@@ -38,7 +38,7 @@ class Expected:
 
 def expect(shop: Workshop, rows: Input, history: History, rules: str, say: Say = quiet) -> Expected:
     """The answers that docs/linear-road-rules.md, sections 2 to 5 ask for."""
-    followed = follow(shop, rows.reports, rules)
+    followed = follow(shop, rows, rules)
     say("quoting tolls and finding accidents")
     accidents = accident_minutes(shop, followed.standing, rules, rows.last_second // 60 + 1)
     quotes = shop.keep(quote(shop, followed.counted, accidents, rules))

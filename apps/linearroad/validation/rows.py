@@ -18,15 +18,12 @@ import pyarrow.parquet as pq
 
 from linearroad.generation.manifest import read_manifest
 from linearroad.validation.flat import write_rows
+from linearroad.validation.sources import COLUMNS, REQUESTED, Sources, count, is_plain
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
 __all__ = ["Input", "input_files", "read_input"]
 
-COLUMNS = (
-    "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send",
-    "dow", "tod", "day",
-)  # fmt: skip
 REPORT = """type = 0 AND time >= 0 AND vid >= 0 AND xway >= 0 AND lane BETWEEN 0 AND 4
     AND dir BETWEEN 0 AND 1 AND seg BETWEEN 0 AND 99 AND pos BETWEEN 0 AND 527999"""
 REQUEST = """type IN (2, 3, 4) AND time >= 0 AND vid >= 0 AND qid >= 0 AND CASE type
@@ -48,6 +45,7 @@ class Input:
     bad_rows: int  # cannot be parsed, of unknown type, or outside their domains
     last_second: int
     rows_by_second: dict[int, int]
+    sources: Sources | None = None  # if the reports can be read without Spark
 
 
 def input_files(path: Path) -> list[Path]:
@@ -67,9 +65,14 @@ def input_files(path: Path) -> list[Path]:
     return found
 
 
+def _converted(shop: Workshop, path: Path, number: int) -> Path:
+    """Where the rows of a file are as Parquet: a flat file is converted."""
+    return path if path.suffix == ".parquet" else shop.folder / f"rows-{number}.parquet"
+
+
 def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
     """Fifteen integers per line; a line that cannot be parsed is null in all of them."""
-    target = shop.folder / f"rows-{number}.parquet"
+    target = _converted(shop, path, number)
     write_rows(path, target, COLUMNS)
     return shop.spark.read.parquet(str(target))
 
@@ -108,7 +111,7 @@ class Form:
 
 PAPER = Form(
     _paper, COLUMNS, REPORT, REQUEST, (*COLUMNS[1:9], "place"),
-    ("type", "time", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day"),
+    REQUESTED,
 )  # fmt: skip
 
 
@@ -149,10 +152,16 @@ def _in_order(shop: Workshop, rows: Frame, seconds: Frame) -> Frame:
 
 def read_input(shop: Workshop, path: Path, before: int | None, form: Form = PAPER) -> Input:
     """The rows of an input that count, of the seconds before `before`."""
-    files = [_numbered(shop, form, file, n) for n, file in enumerate(input_files(path))]
+    paths = input_files(path)
+    files = [_numbered(shop, form, file, n) for n, file in enumerate(paths)]
     rows = reduce(lambda one, other: one.unionAll(other), files)
     if before is not None:
         rows = rows.where(f"time IS NULL OR time < {before}")
+    if form is PAPER:
+        sources = Sources(tuple(_converted(shop, file, n) for n, file in enumerate(paths)), before)
+        read = _without_spark(shop, rows, sources)
+        if read is not None:
+            return read
     seconds = shop.keep(_seconds(shop, rows, form))
     counts = shop.rows(seconds)
     if any(second["time"] is not None and _overtaken(second) for second in counts):
@@ -168,6 +177,24 @@ def read_input(shop: Workshop, path: Path, before: int | None, form: Form = PAPE
         bad_rows=sum(second["counted"] for second in counts if second["time"] is None),
         last_second=max(rate, default=0),
         rows_by_second=rate,
+    )
+
+
+def _without_spark(shop: Workshop, rows: Frame, sources: Sources) -> Input | None:
+    if not all(is_plain(file) for file in sources.files):
+        return None
+    folder = shop.folder / "requests"
+    counted = count(shop.spark, sources, folder)
+    if counted is None:
+        return None
+    return Input(
+        reports=rows.where(REPORT).selectExpr(*PAPER.reported),
+        requests=shop.spark.read.parquet(str(folder)),
+        rows=sum(counted.rate.values()),
+        bad_rows=counted.bad_rows,
+        last_second=max(counted.rate, default=0),
+        rows_by_second=counted.rate,
+        sources=sources,
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from linearroad.validation.chains import COUNTED as SUMS
 from linearroad.validation.chains import ENTERED, SCHEMA, STANDING, follow_paper
+from linearroad.validation.rows import Input
+from linearroad.validation.sources import follow_shares
 from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["Followed", "first_reports", "follow"]
@@ -42,12 +44,12 @@ class Followed:
     counted: Frame  # xway, dir, seg, minute, vehicles, average, speed, reports; in parts
 
 
-def follow(shop: Workshop, reports: Frame, rules: str) -> Followed:
+def follow(shop: Workshop, rows: Input, rules: str) -> Followed:
     """The segments entered, the standing vehicles and the sums of every segment and minute."""
     if rules == "paper":
-        return _paper(shop, reports)
+        return _paper(shop, rows)
     follow_all = _brandeis if rules == "brandeis" else _walmart
-    followed = shop.keep(follow_all(shop, first_reports(shop, reports)))
+    followed = shop.keep(follow_all(shop, first_reports(shop, rows.reports)))
     counted = shop.table(
         """
         SELECT xway, dir, seg, minute, count(*) AS vehicles, sum(speed / reports) AS average,
@@ -65,10 +67,15 @@ def follow(shop: Workshop, reports: Frame, rules: str) -> Followed:
     return Followed(followed.where("entered"), standing, counted)
 
 
-def _paper(shop: Workshop, reports: Frame) -> Followed:
-    """By `chains`, in partitions that have all reports of their vehicles."""
-    spread = reports.repartition("vid")
-    followed = shop.keep(spread.mapInArrow(follow_paper, SCHEMA))
+def _paper(shop: Workshop, rows: Input) -> Followed:
+    """By `chains`, in parts that have all reports of their vehicles."""
+    if rows.sources is not None:
+        folder = shop.folder / "followed"
+        follow_shares(shop.spark, rows.sources, folder)
+        followed = shop.spark.read.schema(SCHEMA).parquet(str(folder))
+    else:
+        spread = rows.reports.repartition("vid")
+        followed = shop.keep(spread.mapInArrow(follow_paper, SCHEMA))
     standing = ("vid", "xway", "dir", "lane", "pos", "time", "until AS standing_until")
     counted = ("xway", "dir", "seg", "time AS minute", "vehicles", "average", "speed", "reports")
     return Followed(
