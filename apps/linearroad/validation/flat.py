@@ -22,7 +22,15 @@ import pyarrow.parquet as pq
 
 from xstream.errors import InputError
 
-__all__ = ["PLACE", "lines_of", "open_flat", "write_rows"]
+__all__ = [
+    "PLACE",
+    "blocks_of",
+    "lines_of",
+    "open_flat",
+    "split_lines",
+    "write_answers",
+    "write_rows",
+]
 
 BLOCK_BYTES = 16 << 20
 PLACE = "place"  # the number of a row in its file
@@ -41,7 +49,7 @@ def open_flat(path: Path) -> BinaryIO:
     return cast(BinaryIO, pa.input_stream(path, compression=compression))
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def blocks_of(path: Path) -> Iterator[bytes]:
     """The file in blocks of whole lines; the last line may lack its newline."""
     rest = b""
     try:
@@ -60,7 +68,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
     """Blocks of lines without their ends."""
-    for block in _blocks(path):
+    for block in blocks_of(path):
         lines = block.split(b"\n")
         ended = lines.pop() == b""
         stripped = [line.removesuffix(b"\r") for line in lines]
@@ -114,7 +122,7 @@ def write_rows(path: Path, target: Path, names: tuple[str, ...]) -> None:
     schema = pa.schema([*((name, pa.int32()) for name in names), (PLACE, pa.int64())])
     place = 0
     with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=False) as writer:
-        for block in _blocks(path):
+        for block in blocks_of(path):
             columns = _at_once(block, names)
             if columns is None:
                 columns = _line_by_line(block, len(names))
@@ -161,7 +169,7 @@ def write_answers(
     schema = pa.schema([("kind", pa.int8()), *texts, ("line", pa.string()), (PLACE, pa.int64())])
     place = 0
     with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=False) as writer:
-        for block in _blocks(path):
+        for block in blocks_of(path):
             lines = split_lines(block)
             places = pa.array(np.arange(place, place + len(lines), dtype=np.int64))
             place += len(lines)

@@ -97,7 +97,7 @@ def arrivals_differ(answers: Frame) -> bool:
 def expect(
     shop: Workshop,
     rows: Input,
-    segments: Frame | None,
+    segments: Frame | Path | None,
     tariff: Tariff,
     answers: Frame,
     strict: bool,
