@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -161,7 +162,8 @@ def _from_days(shop: Workshop, journeys: Frame, folder: Path, rules: Journeys) -
 
 def _of_days(task: tuple[pa.Table, list[Path]], rules: Journeys) -> pa.Table:
     asked, files = task
-    cells, lavs, cnts = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros(0)]
+    cells: list[NDArray[Any]] = [np.zeros(0, np.int32)]
+    lavs, cnts = list(cells), list(cells)
     for file in files:
         day = pq.ParquetFile(file, page_checksum_verification=True).read()
         column = {name: day[name].to_numpy() for name in ("day", "dir", "seg", "min", "lav", "cnt")}

@@ -22,7 +22,7 @@ from linearroad.validation.sources import COLUMNS, REQUESTED, Sources, count, is
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
-__all__ = ["Input", "input_files", "read_input"]
+__all__ = ["COLUMNS", "Input", "input_files", "read_input"]
 
 REPORT = """type = 0 AND time >= 0 AND vid >= 0 AND xway >= 0 AND lane BETWEEN 0 AND 4
     AND dir BETWEEN 0 AND 1 AND seg BETWEEN 0 AND 99 AND pos BETWEEN 0 AND 527999"""

@@ -37,6 +37,7 @@ GROUPS_PER_TASK = 8
 MOST_SECONDS = 10_000_000  # of an array with a count for each
 
 Columns = dict[str, NDArray[np.int32]]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -72,28 +73,29 @@ def is_plain(path: Path) -> bool:
     return all(name in schema.names and schema.field(name).type == pa.int32() for name in COLUMNS)
 
 
-def _between(values: NDArray[np.int32], low: int, high: int) -> NDArray[np.bool_]:
+def _between(values: NDArray[np.int32], low: int, high: int) -> Flags:
     return (values >= low) & (values <= high)
 
 
-def _reports(column: Columns) -> NDArray[np.bool_]:
+def _reports(column: Columns) -> Flags:
     """By docs/linear-road-rules.md, section 1.4, as `rows.REPORT`."""
-    good = (column["type"] == 0) & (column["time"] >= 0) & (column["vid"] >= 0)
+    good: Flags = (column["type"] == 0) & (column["time"] >= 0) & (column["vid"] >= 0)
     good &= (column["xway"] >= 0) & _between(column["lane"], 0, 4) & _between(column["dir"], 0, 1)
     good &= _between(column["seg"], 0, 99) & _between(column["pos"], 0, 527_999)
     return good
 
 
-def _requests(column: Columns) -> NDArray[np.bool_]:
+def _requests(column: Columns) -> Flags:
     """As `rows.REQUEST`."""
     kind = column["type"]
-    good = _between(kind, 2, 4) & (column["time"] >= 0) & (column["vid"] >= 0)
+    good: Flags = _between(kind, 2, 4) & (column["time"] >= 0) & (column["vid"] >= 0)
     good &= column["qid"] >= 0
     on_way = column["xway"] >= 0
     journey = on_way & _between(column["sinit"], 0, 99) & _between(column["send"], 0, 99)
     journey &= _between(column["dow"], 1, 7) & _between(column["tod"], 1, 1440)
     spent = on_way & _between(column["day"], 1, 69)
-    return good & ((kind == 2) | ((kind == 3) & spent) | ((kind == 4) & journey))
+    good &= (kind == 2) | ((kind == 3) & spent) | ((kind == 4) & journey)
+    return good
 
 
 def _groups(
