@@ -29,17 +29,38 @@ def accident_minutes(shop: Workshop, stops: Frame, rules: str, last_minute: int)
 
 
 def _paper(shop: Workshop, standing: Frame) -> Frame:
-    """Every minute with a second at which two vehicles are stopped at one place."""
-    return shop.table(
+    """Every minute with a second at which two vehicles are stopped at one place.
+
+    A vehicle stands at a place from `time` until `standing_until`, which is at most its next
+    report; so the number of vehicles there is that of the spans that have begun and not ended.
+    """
+    changes = shop.table(
         """
-        SELECT DISTINCT xway, dir, CAST(pos DIV 5280 AS int) AS seg,
-                        CAST(second DIV 60 AS int) + 1 AS minute
-        FROM (SELECT vid, xway, dir, lane, pos,
-                     explode(sequence(time, standing_until - 1)) AS second
-              FROM {standing})
-        GROUP BY xway, dir, lane, pos, second HAVING count(DISTINCT vid) >= 2
+        SELECT xway, dir, lane, pos, second, sum(change) AS change
+        FROM (SELECT xway, dir, lane, pos, time AS second, 1 AS change FROM {standing}
+              UNION ALL
+              SELECT xway, dir, lane, pos, standing_until, -1 FROM {standing})
+        GROUP BY xway, dir, lane, pos, second
         """,
         standing=standing,
+    )
+    spans = shop.table(
+        """
+        SELECT xway, dir, pos, second, sum(change) OVER place AS vehicles,
+               lead(second) OVER place AS until
+        FROM {changes} WINDOW place AS (PARTITION BY xway, dir, lane, pos ORDER BY second)
+        """,
+        changes=changes,
+    )
+    return shop.table(
+        """
+        SELECT DISTINCT xway, dir, seg, minute
+        FROM (SELECT xway, dir, CAST(pos DIV 5280 AS int) AS seg,
+                     explode(sequence(CAST(second DIV 60 AS int) + 1,
+                                      CAST((until - 1) DIV 60 AS int) + 1)) AS minute
+              FROM {spans} WHERE vehicles >= 2)
+        """,
+        spans=spans,
     )
 
 
