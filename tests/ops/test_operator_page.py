@@ -7,6 +7,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 import xstream as xs
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
@@ -30,8 +32,11 @@ def test_the_table_has_every_operator() -> None:
     assert named == methods - OTHERS
 
 
-def test_every_method_of_a_stream_has_an_example_that_calls_it_and_runs() -> None:
+def test_every_method_of_a_stream_has_an_example_that_calls_it_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`tests/test_package.py` runs the examples of all docstrings too, but not those inherited."""
+    monkeypatch.chdir(tmp_path)  # some write files
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
     for name, method in inspect.getmembers(xs.Stream, inspect.isfunction):
         if name[0] == "_":
