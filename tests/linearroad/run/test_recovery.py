@@ -35,10 +35,11 @@ class Interrupt:
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
+        self.outside = signal.getsignal(signal.SIGINT)  # Python's, or Spark's
 
     def __call__(self, _: RunResult) -> None:
         self.looks -= 1
-        running = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        running = signal.getsignal(signal.SIGINT) is not self.outside
         if self.looks == 0 and running:  # the last look comes after the run
             signal.raise_signal(signal.SIGINT)
 
