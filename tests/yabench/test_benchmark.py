@@ -139,7 +139,7 @@ FILE = """
 engine = ["xstream", "xstream-rdf", "duckdb", "rsp-js",
   "faulty-late", "faulty-lossy", "faulty-shifted"]
 stations = 12
-duration_s = 8
+duration_s = 12
 speed = 4
 gracious = true
 [query]

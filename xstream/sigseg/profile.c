@@ -45,6 +45,7 @@ void xs_manager_profile(xs_manager *manager)
     manager->empty_ticks = least;
     manager->began_ns = now_ns();
     manager->began_ticks = ticks();
+    manager->ns_per_tick = 0;
     manager->profiled = true;
 }
 
@@ -59,7 +60,10 @@ int64_t profile_ns(xs_manager *manager, int64_t spent)
 {
     int64_t passed = ticks() - manager->began_ticks;
     if (!manager->profiled || passed <= 0 || spent <= 0) return 0;
-    return (int64_t)((double)spent * (double)(now_ns() - manager->began_ns) / (double)passed);
+    /* One rate for all: with a rate of its own, each share of an operator could exceed the total. */
+    if (manager->ns_per_tick <= 0)
+        manager->ns_per_tick = (double)(now_ns() - manager->began_ns) / (double)passed;
+    return (int64_t)((double)spent * manager->ns_per_tick);
 }
 
 void xs_manager_spent(xs_manager *manager, xs_spent *out)

@@ -48,7 +48,8 @@ def find_history(
     """The tables that a run was given by the same options."""
     days, folder = None, None
     if directory is not None:
-        days = shop.spark.read.parquet(str(_generated(directory, "tolls")))
+        days_folder = _generated(directory, "tolls")
+        days = shop.spark.read.parquet(str(days_folder))
         folder = _generated(directory, "segments")
     return History(
         days if tolls is None else _table(shop, tolls, TOLLS),
