@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import xstream as xs
 from tests.fuzz.sockets import SOCKETS, socket_seeds
@@ -36,7 +38,7 @@ from xstream.io.quarantine import Quarantine
 #: An input takes no longer than this, and all inputs together no more memory than that.
 LONGEST_S = 10.0
 ASLEEP_S = 300.0
-MOST_BYTES = 2 << 30
+MOST_BYTES = 512 << 20
 #: The number of inputs that one child process tries.
 BATCH = 20_000
 #: In memory, where there is such a file system: every input is a file.
@@ -63,16 +65,35 @@ def seeds(form: str, folder: Path) -> list[bytes]:
     if form == "csv":
         table = b'a,"b,c"\n1,2\n-3.5e2,nan\r\n"4",\n'
         return [_written(xs.io.csv(path), path), table, b"\xef\xbb\xbfx\n1\n"]
+    if form in ("arrow", "arrows", "parquet"):
+        return [_written(MAKERS[form](path), path), *_compressed_tables(form)]
     if form == "npy":
         np.save(folder / "two.npy", np.ones((4, 2), ">i2"))
         return [_written(xs.io.npy(path), path), (folder / "two.npy").read_bytes()]
     return [_written(MAKERS[form](path), path)]
 
 
+def _compressed_tables(form: str) -> list[bytes]:
+    """Tables with compressed buffers or pages, nulls and a dictionary."""
+    table = pa.table({"n": pa.array([1, 2, 3] * 9), "x": pa.array([0.5, None, 0.5] * 9)})
+    found = []
+    for method in ("zstd", "lz4"):
+        sink = pa.BufferOutputStream()
+        if form == "parquet":
+            pq.write_table(table, sink, compression=method, row_group_size=10)
+        else:
+            new = pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream
+            with new(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=method)) as to:
+                to.write_table(table)
+        found.append(sink.getvalue().to_pybytes())
+    return found
+
+
 MAKERS: dict[str, Callable[..., Any]] = {
-    "arrow": xs.io.arrow, "arrows": xs.io.arrow, "csv": xs.io.csv, "csv.gz": xs.io.csv,
-    "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "npy": xs.io.npy, "parquet": xs.io.parquet,
-    "raw": xs.io.raw, "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf, "wav": xs.io.wav,
+    "arrow": xs.io.arrow, "arrows": xs.io.arrow, "arrows.gz": xs.io.arrow, "csv": xs.io.csv,
+    "csv.gz": xs.io.csv, "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "npy": xs.io.npy,
+    "parquet": xs.io.parquet, "raw": xs.io.raw, "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf,
+    "wav": xs.io.wav,
 }  # fmt: skip
 
 

@@ -13,6 +13,10 @@ __all__ = ["SUFFIXES", "bare_suffix", "compression_of", "open_compressed", "open
 
 #: Suffixes, and pyarrow's names of the methods; xz is read by Python's own module.
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
+_PIECE_BYTES = 8 << 20
+_XZ_INPUT_BYTES = 1 << 16
+#: Enough for all presets of xz (`xz -9` needs 65 MiB); zstd has a limit of its own, 128 MiB.
+_XZ_MEMORY_BYTES = 256 << 20
 
 
 def compression_of(path: Path) -> str | None:
@@ -51,26 +55,30 @@ def _opened(path: Path, method: str | None) -> Any:
     if method is None:
         return path.open("rb", buffering=0)
     if method == "xz":
-        import lzma
-
-        return _Checked(lzma.open(path, "rb"), lzma.LZMAError)
+        return _Pieces(_XzStream(path))
     import pyarrow as pa
 
-    return pa.CompressedInputStream(pa.OSFile(str(path), "rb"), method)
+    return _Pieces(pa.CompressedInputStream(pa.OSFile(str(path), "rb"), method))
 
 
-class _Checked:
-    """A stream that raises errors of its decompressor as OSError."""
+class _Pieces:
+    """A decompressed stream whose memory is bounded by what it contains, not by what is asked for.
 
-    def __init__(self, stream: Any, error: type[Exception]) -> None:
-        self.stream, self.error = stream, error
+    Formats ask for as many bytes as a header announces. Read piece by piece, a length that is not
+    true ends with the data. `NativeFile.read` is not used because it leaks its buffer if the
+    decompressor fails.
+    """
 
-    def read(self, size: int = -1) -> bytes:
-        """Read up to the given number of bytes."""
-        try:
-            return cast(bytes, self.stream.read(size))
-        except self.error as error:
-            raise OSError(str(error)) from error
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes, or fewer at the end."""
+        pieces = []
+        while size > 0 and (piece := bytes(self.stream.read_buffer(min(size, _PIECE_BYTES)))):
+            pieces.append(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @property
     def closed(self) -> bool:
@@ -84,6 +92,66 @@ class _Checked:
     def close(self) -> None:
         """Close it."""
         self.stream.close()
+
+
+class _XzStream:
+    """The decompressed bytes of an xz file, of one or several streams.
+
+    `lzma.open` does not bound the memory of a decompressor, which the file announces.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._decompressor = self._fresh()
+        self._input = b""
+
+    def _fresh(self) -> Any:
+        import lzma
+
+        return lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
+
+    def read_buffer(self, size: int) -> bytes:
+        """Read up to so many bytes; none are left if there is nothing to return."""
+        import lzma
+
+        try:
+            while not (data := self._decompressed(size)):
+                if self._decompressor.eof:
+                    if not self._next_stream():
+                        return b""
+                elif self._decompressor.needs_input and not self._refill():
+                    raise EOFError("the compressed data end before their end marker")
+        except lzma.LZMAError as error:
+            raise OSError(str(error)) from error
+        return data
+
+    def _decompressed(self, size: int) -> bytes:
+        if self._decompressor.eof:
+            return b""
+        given, self._input = self._input, b""
+        return cast(bytes, self._decompressor.decompress(given, size))
+
+    def _refill(self) -> bool:
+        self._input = self._file.read(_XZ_INPUT_BYTES)
+        return bool(self._input)
+
+    def _next_stream(self) -> bool:
+        """Begin the next stream, which may follow zeros; return False at the end of the file."""
+        rest = self._decompressor.unused_data.lstrip(b"\0")
+        while not rest and self._refill():
+            rest = self._input.lstrip(b"\0")
+        if rest:
+            self._input, self._decompressor = rest, self._fresh()
+        return bool(rest)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._file.closed
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def open_compressed(raw: IO[bytes], method: str | None) -> Any:

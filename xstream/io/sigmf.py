@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ _COMPLEX_INTEGERS = {
     "cu16": "u2",
     "cu8": "u1",
 }
+_LONGEST_REASON = 200
+
+
+@cache
+def _validator() -> Any:
+    """SigMF's own schema. `sigmf.validate` checks the schema again each time, which takes long."""
+    from jsonschema.validators import validator_for
+    from sigmf.schema import get_schema
+
+    schema = get_schema()
+    return validator_for(schema)(schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +95,16 @@ class SigmfFile(SampleFile):
         return raw, pairs
 
     def _described(self) -> dict[str, Any]:
-        """The global object of the metadata, checked by SigMF's own library."""
-        from sigmf.error import SigMFError
-        from sigmf.validate import validate
-
+        """The global object of the metadata, which are checked against SigMF's own schema."""
         try:
             meta = json.loads(self.meta_path.read_bytes())
-            validate(meta)
-        except (ValueError, RecursionError, SigMFError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise InputError(f"sigmf: {self.meta_path} is not SigMF: {reason}") from error
-        except Exception as error:  # errors of jsonschema, which sigmf does not document
-            raise InputError(f"sigmf: {self.meta_path} is not SigMF: {error}") from error
-        if not isinstance(meta, dict) or not isinstance(meta.get("global"), dict):
-            raise InputError(f"sigmf: {self.meta_path} describes no samples")
+            wrong = next(_validator().iter_errors(meta), None)
+            reason = wrong and f"{wrong.json_path}: {wrong.message}"
+        except Exception as error:  # jsonschema does not document what it may raise
+            reason = str(error)
+        if reason:
+            reason = reason.partition("\n")[0][:_LONGEST_REASON]
+            raise InputError(f"sigmf: {self.meta_path} is not SigMF: {reason}")
         described: dict[str, Any] = meta["global"]
         return described
 
