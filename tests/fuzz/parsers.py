@@ -45,11 +45,14 @@ BATCH = 20_000
 SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 NUMBERS = [b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\x80", b"-1", b"1e999"]
 SAMPLES = np.arange(40, dtype=np.float32)
+#: A bad line of text is found by bisection, which takes long for many lines.
+FEW_SAMPLES = SAMPLES[:6]
 
 
 def _written(target: Any, path: Path) -> bytes:
     q = xs.Query()
-    q.source(xs.io.array(SAMPLES, rate_hz=8.0)).write(target)
+    samples = FEW_SAMPLES if path.name.startswith("seed.csv") else SAMPLES
+    q.source(xs.io.array(samples, rate_hz=8.0)).write(target)
     q.run()
     return path.read_bytes()
 

@@ -18,14 +18,19 @@ from xstream.io.contents import Contents
 from xstream.io.feed import Block
 from xstream.io.file import read_only_file, without
 from xstream.io.output import Columns, OutputFile, Signals
+from xstream.io.parallel import in_order
 from xstream.io.quarantine import Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
 __all__ = ["CsvFile", "csv"]
 
 #: The size of a parsed chunk in bytes, and the largest length of a line.
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 4 << 20
+LONGEST_LINE_BYTES = 8 << 20
 _ARROW_BLOCK_BYTES = 1 << 20
+#: Chunks of larger files that are parsed ahead, so that pyarrow's threads always have work.
+_CHUNKS_AHEAD = 2
+_LARGE_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -86,9 +91,17 @@ class CsvFile(TableFile):
     def _all_blocks(self, quarantine: Quarantine | None) -> Iterator[Block]:
         parser = _Parser(self, self._names(), self.contents(), quarantine)
         with open_input(self.path) as stream:
-            for chunk, offset in _chunks(stream, self.path, CHUNK_BYTES):
-                begin = 0 if offset else self._begin(chunk)
-                yield from parser.blocks(chunk[begin:] if begin else chunk, offset + begin)
+            chunks = self._rows(_chunks(stream, self.path, CHUNK_BYTES))
+            ahead = _CHUNKS_AHEAD if self.path.stat().st_size > _LARGE_BYTES else 0
+            parsed = in_order(parser.parsed_chunk, chunks, ahead)
+            for text, offset, blocks in parsed:
+                yield from parser.with_bad_lines(text, offset) if blocks is None else blocks
+
+    def _rows(self, chunks: Iterator[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
+        """The chunks without the header."""
+        for text, offset in chunks:
+            begin = 0 if offset else self._begin(text)
+            yield text[begin:] if begin else text, offset + begin
 
     def _begin(self, text: bytes) -> int:
         """The offset of the first line of numbers."""
@@ -115,8 +128,10 @@ def _chunks(stream: Any, path: Path, size: int) -> Iterator[tuple[bytes, int]]:
             rest = piece[end:]
         else:
             rest += piece
-        if len(rest) > CHUNK_BYTES:
-            raise InputError(f"{path}: byte {offset}: a line is longer than {CHUNK_BYTES:,} bytes")
+        if len(rest) > LONGEST_LINE_BYTES:
+            raise InputError(
+                f"{path}: byte {offset}: a line is longer than {LONGEST_LINE_BYTES:,} bytes"
+            )
     if rest:
         yield rest, offset
 
@@ -143,10 +158,13 @@ class _Parser:
             name: pa.from_numpy_dtype(dtype)
             for name, dtype in zip(contents.names, contents.dtypes, strict=True)
         }
+        self.read_options = {
+            threads: pcsv.ReadOptions(
+                column_names=names, block_size=_ARROW_BLOCK_BYTES, use_threads=threads
+            )
+            for threads in (False, True)
+        }
         self.options = {
-            "read_options": pcsv.ReadOptions(
-                column_names=names, block_size=_ARROW_BLOCK_BYTES, use_threads=True
-            ),
             "parse_options": pcsv.ParseOptions(
                 delimiter=file.delimiter, newlines_in_values=False, ignore_empty_lines=True
             ),
@@ -155,19 +173,23 @@ class _Parser:
             ),
         }
 
-    def blocks(self, text: bytes, offset: int) -> Iterator[Block]:
-        """The columns of the lines from an offset on; lines before a bad line are yielded first."""
-        if not text.strip():
-            return
+    def parsed_chunk(self, chunk: tuple[bytes, int]) -> tuple[bytes, int, list[Block] | None]:
+        """A chunk, its offset and its blocks; None if it contains a bad line."""
+        text, offset = chunk
         blocks = self._parsed(text)
-        if blocks is not None:
-            yield from blocks
-            return
+        return (b"" if blocks is not None else text), offset, blocks
+
+    def _lines(self, text: bytes, offset: int) -> Iterator[Block]:
+        blocks = self._parsed(text)
+        yield from self.with_bad_lines(text, offset) if blocks is None else blocks
+
+    def with_bad_lines(self, text: bytes, offset: int) -> Iterator[Block]:
+        """The columns of lines with a bad one among them; those before it are yielded first."""
         middle = text.find(b"\n", len(text) // 2, len(text) - 1) + 1
         middle = middle or text.rfind(b"\n", 0, len(text) // 2) + 1
         if middle:
-            yield from self.blocks(text[:middle], offset)
-            yield from self.blocks(text[middle:], offset + middle)
+            yield from self._lines(text[:middle], offset)
+            yield from self._lines(text[middle:], offset + middle)
             return
         self._put_aside(text, offset)
         if self.file.layout != "rows":  # later samples keep their indices
@@ -175,8 +197,11 @@ class _Parser:
 
     def _parsed(self, text: bytes) -> list[Block] | None:
         """Blocks of columns; None for a bad line."""
+        if not text or text.isspace():
+            return []
         try:
-            table = self.read(self.buffer(text), **self.options)
+            read_options = self.read_options[len(text) > _ARROW_BLOCK_BYTES]
+            table = self.read(self.buffer(text), read_options, **self.options)
         except self.invalid:
             return None
         blocks: list[Block] = []
