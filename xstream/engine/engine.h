@@ -83,7 +83,7 @@ typedef struct {
     int64_t length, capacity;
 } xs_arrivals;
 
-/* A hop touches only the first cache line. */
+/* A hop touches only the first cache line, and a timed one the second. */
 struct xs_op {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple); /* see op_new */
     xs_plan *plan;
@@ -95,23 +95,25 @@ struct xs_op {
 
     int64_t timed_tuples; /* weighted as well */
     int64_t first_ns;     /* of the first tuple, which may load or compile something */
-    int64_t dropped;      /* tuples or rows that it dropped: too late, or too many */
     const xs_op_table *table;
+    xs_op *original;   /* of a clone */
     int32_t id, ins, outs;
     bool ended;        /* a source without more tuples */
     bool ready;
+    bool driven;       /* a source driven by another source, not admitted by a scheduler */
     xs_out *out;
     xs_queue *in;      /* one per port */
     xs_shape *in_shape;
     xs_op *next_ready, *previous_ready; /* in the plan's list of operators with tuples */
     xs_cost *cost;     /* in profiled runs */
     xs_arrivals *arrivals; /* of a source whose tuples have arrival times */
-    bool driven; /* a source driven by another source, not admitted by a scheduler */
     xs_op **clone;     /* by part of the plan: its clone there, or NULL */
+    int64_t dropped;   /* tuples or rows that it dropped: too late, or too many */
     int32_t clones;    /* parts before its own */
-    xs_op *original;   /* of a clone */
     int32_t place;     /* in the plan's order */
 };
+
+typedef struct xs_op_chunk xs_op_chunk;
 
 struct xs_plan {
     bool slow_pass; /* any of the next three */
@@ -131,6 +133,7 @@ struct xs_plan {
     xs_manager *manager;
     xs_op **op;
     int32_t ops, capacity;
+    xs_op_chunk *chunk;     /* memory of operators, in the order of their creation */
     const struct xs_scheduler *scheduler;
     int64_t tuple_burst; /* 0: no rate control */
     int64_t slice_ns;
@@ -209,6 +212,7 @@ static inline bool plan_overdue(xs_plan *plan)
 
 /* op.c */
 void *op_new(xs_plan *plan, size_t size, const xs_op_table *table);
+void op_chunks_free(xs_plan *plan);
 int32_t op_fail(xs_op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int32_t op_out_of_memory(xs_op *op);
 void plan_out_of_memory(xs_plan *plan);

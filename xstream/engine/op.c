@@ -23,6 +23,45 @@ static int32_t process_first(xs_op *op, int32_t port, const xs_slot *tuple)
     return status;
 }
 
+/* Operators of a plan lie side by side, so that passing a tuple along a chain of them reads memory in
+ * order. Sanitized builds allocate each one alone, to see accesses past its end. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CHUNK_BYTES = 0 };
+#else
+enum { CHUNK_BYTES = 1 << 14 };
+#endif
+
+struct xs_op_chunk {
+    struct xs_op_chunk *next;
+    size_t used, size;
+    _Alignas(64) char bytes[];
+};
+
+static void *chunk_take(xs_plan *plan, size_t size)
+{
+    xs_op_chunk *chunk = plan->chunk;
+    size = (size + 63) / 64 * 64;
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+        chunk = aligned_alloc(64, sizeof *chunk + room);
+        if (!chunk) return NULL;
+        *chunk = (xs_op_chunk){.next = plan->chunk, .size = room};
+        plan->chunk = chunk;
+    }
+    void *taken = chunk->bytes + chunk->used;
+    chunk->used += size;
+    return taken;
+}
+
+void op_chunks_free(xs_plan *plan)
+{
+    while (plan->chunk) {
+        xs_op_chunk *chunk = plan->chunk;
+        plan->chunk = chunk->next;
+        free(chunk);
+    }
+}
+
 void *op_new(xs_plan *plan, size_t size, const xs_op_table *table)
 {
     if (plan->ops == plan->capacity) {
@@ -32,7 +71,7 @@ void *op_new(xs_plan *plan, size_t size, const xs_op_table *table)
         plan->op = ops;
         plan->capacity = capacity;
     }
-    xs_op *op = aligned_alloc(64, (size + 63) / 64 * 64);
+    xs_op *op = chunk_take(plan, size);
     if (!op) return NULL;
     memset(op, 0, size);
     op->plan = plan;

@@ -28,7 +28,6 @@ static void op_free(xs_op *op)
     if (op->arrivals) free(op->arrivals->under_way);
     free(op->arrivals);
     free(op->clone);
-    free(op);
 }
 
 void xs_plan_free(xs_plan *plan)
@@ -47,6 +46,7 @@ void xs_plan_free(xs_plan *plan)
     free(plan->later);
     free(plan->source);
     free(plan->op);
+    op_chunks_free(plan);
     free(plan);
     xs_manager_drop(manager);
 }
