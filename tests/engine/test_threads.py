@@ -364,6 +364,9 @@ def test_memory_that_runs_out_behind_a_cut(memory: str) -> None:
 
 def stopped(q: xs.Query, after_s: float = 0.2, **options: Any) -> xs.Run:
     stop = threading.Event()
+    stop.set()
+    q.run(stop=stop, **options)  # loads the kernels, which takes longer on a busy machine
+    stop.clear()
     timer = threading.Timer(after_s, stop.set)
     timer.start()
     run = q.run(stop=stop, **options)
