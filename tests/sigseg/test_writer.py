@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -107,3 +109,15 @@ def test_empty_and_compound_buffers(dtype: np.dtype[Any], manager: xs.MemoryMana
     with xs.SigSeg.build(6, dtype, start=4, memory=manager) as buffer:
         buffer.array[:] = numbered(6, dtype)
     assert buffer.segment == xs.SigSeg(numbered(6, dtype), start=4)
+
+
+@pytest.mark.parametrize("memory", ["of a writer", "of a segment"])
+def test_a_ctrl_c_while_an_array_is_freed_is_not_lost(memory: str) -> None:
+    writer = xs.SigSeg.build(100, np.float64)
+    held = [np.asarray(writer.commit())] if memory == "of a segment" else [writer.array]
+    del writer
+    # Between these two calls no Python code runs, which would raise the interrupt earlier.
+    calls = map(operator.call, (_thread.interrupt_main, held.clear))
+    with pytest.raises(KeyboardInterrupt):
+        list(calls)
+    assert not held

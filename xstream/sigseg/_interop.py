@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,15 +43,19 @@ def _check_leaf_types(dtype: np.dtype[Any], whole: np.dtype[Any]) -> None:
         raise DtypeError(f"a segment cannot hold dtype {whole}: its items have no bytes")
 
 
-def owned_memory(data: Any, nbytes: int, release: Callable[[Any], None], owner: Any) -> Any:
-    """Return a writable buffer over `data`; `release(owner)` runs after its last use."""
-    kept = ffi.gc(ffi.cast("char *", data), lambda _: release(owner))
+def owned_memory(data: Any, nbytes: int, release: Callable[[Any, Any], None], owner: Any) -> Any:
+    """Return a writable buffer over `data`; `release(owner, data)` runs after its last use.
+
+    `release` is a function of the core: Python would raise a pending Ctrl-C inside a finaliser
+    that is written in Python, and then ignore it.
+    """
+    kept = ffi.gc(ffi.cast("char *", data), partial(release, owner))
     return ffi.buffer(kept, nbytes)
 
 
 def view_of(data: Any, width: int, dtype: np.dtype[Any], hold: Any) -> npt.NDArray[Any]:
     """Return a read-only array over `width` samples at `data`, which releases `hold` when freed."""
-    memory = owned_memory(data, width * dtype.itemsize, lib.xs_block_unhold, hold)
+    memory = owned_memory(data, width * dtype.itemsize, lib.xs_block_unhold_data, hold)
     # np.ndarray(buffer=...) would bypass the memoryview and could be made writable again.
     return np.frombuffer(memoryview(memory).toreadonly(), dtype)
 

@@ -154,3 +154,9 @@ void xs_block_unhold(xs_block *hold)
     block_unpin(hold);
     block_drop(hold);
 }
+
+void xs_block_unhold_data(xs_block *hold, void *data)
+{
+    (void)data;
+    xs_block_unhold(hold);
+}

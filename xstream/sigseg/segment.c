@@ -87,6 +87,12 @@ void xs_seg_drop(xs_seg *seg)
     manager_unhold(manager);
 }
 
+void xs_seg_drop_data(xs_seg *seg, void *data)
+{
+    (void)data;
+    xs_seg_drop(seg);
+}
+
 xs_seg *xs_seg_share(xs_seg *seg)
 {
     xs_manager *manager = seg->manager;

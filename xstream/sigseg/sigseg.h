@@ -76,6 +76,9 @@ int xs_seg_is_flat(const xs_seg *seg); /* whether xs_seg_hold needs no copy */
 /* The samples of piece number `piece`, their number, and a hold on them. */
 const void *xs_seg_hold_piece(xs_seg *seg, int64_t piece, int64_t *width, xs_block **hold);
 void xs_block_unhold(xs_block *hold);
+/* Both of these are finalisers of Python buffers over `data`, which is in the memory of the owner. */
+void xs_block_unhold_data(xs_block *hold, void *data);
+void xs_seg_drop_data(xs_seg *seg, void *data);
 /* Copies samples [start, start + width) to `out` without making them contiguous first. */
 void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out);
 /* Grows an accumulator piece by piece, for benchmarks: appends `count` segments of `piece` samples to

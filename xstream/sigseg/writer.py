@@ -73,5 +73,5 @@ def own_array(seg: SigSeg) -> npt.NDArray[Any]:
     keep = lib.xs_seg_ref(seg._handle)
     data = lib.xs_seg_own_data(keep)
     return np.ndarray(
-        (seg._width,), seg.dtype, buffer=owned_memory(data, seg.nbytes, lib.xs_seg_drop, keep)
+        (seg._width,), seg.dtype, buffer=owned_memory(data, seg.nbytes, lib.xs_seg_drop_data, keep)
     )
