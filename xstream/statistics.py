@@ -91,7 +91,9 @@ class Counted(int):
 
 def read_stats(op: Any, counted: Any | None, attachment: Attachment | None) -> OperatorStats:
     """Read the statistics of an operator; `counted` replaces its counters if it is in a region."""
-    own = attachment.counters() if isinstance(attachment, Counting) else {}
+    own: Mapping[str, int] = {}
+    if attachment is not None and isinstance(attachment, Counting):  # a slow check of a protocol
+        own = attachment.counters()
     native = counted
     if native is None:
         native = ffi.new("xs_op_stats *")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -117,9 +118,13 @@ class Field:
     type: FieldType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
-    """The fields of a stream's tuples, in order."""
+    """The fields of a stream's tuples, in order.
+
+    A query may have many thousands of operators with the same few schemas, so what is derived from
+    the fields is computed once.
+    """
 
     fields: tuple[Field, ...]
 
@@ -137,12 +142,19 @@ class Schema:
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.fields)
+
+    @cached_property
     def types(self) -> tuple[FieldType, ...]:
         """The types of the fields, which decide whether a stream fits a port."""
         return tuple(field.type for field in self.fields)
 
-    @property
+    @cached_property
     def segment_bits(self) -> int:
         """A bit mask of the fields that are segments, for the core."""
         return sum(1 << i for i, type_ in enumerate(self.types) if isinstance(type_, Segment))

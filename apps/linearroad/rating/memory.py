@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import read_manifest
@@ -94,14 +96,19 @@ def on_the_road_at_the_end(path: Path) -> int:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for group in reversed(range(file.num_row_groups)):
                 rows = file.read_row_group(group, columns=["type", "time"])
-                times = rows["time"].to_numpy()
+                kinds, times = (_values(rows[name]) for name in ("type", "time"))
                 end = int(times[-1]) if end is None else end
-                found += int(((times > end - PERIOD) & (rows["type"].to_numpy() == 0)).sum())
+                found += int(((times > end - PERIOD) & (kinds == 0)).sum())
                 if times[0] <= end - PERIOD:
                     break
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return found
+
+
+def _values(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The values of a column; `to_numpy` of a column in chunks would import pandas."""
+    return np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks])
 
 
 def check_memory(base: Path, expressways: int, history_bytes: int) -> None:

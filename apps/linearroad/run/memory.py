@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-import xstream as xs
 from xstream.console.memory import available_bytes
 from xstream.errors import InputError
 
@@ -27,37 +26,31 @@ def too_much(expressways: int, needed: float, free: float, what: str = "are free
     )
 
 
-@xs.compiled
-def _mark(seen: NDArray[np.uint8], xways: NDArray[np.int32]) -> int:
-    """Mark expressways as seen; returns the number of new ones. Equal marks count once."""
-    new, mask = 0, len(seen) - 1
-    for i in range(len(xways)):
-        at = xways[i] & mask
-        if xways[i] >= 0 and seen[at] == 0:
-            seen[at] = 1
-            new += 1
-    return new
-
-
 class ExpresswayCount:
     """Counts the expressways of an input while it is read."""
 
     EVERY = 1024  # new expressways after which the memory is checked
 
     def __init__(self) -> None:
-        self._seen = np.zeros(1 << 20, np.uint8)
+        self._seen = np.zeros(1 << 20, np.bool_)
         self._count = self._checked = 0
         self._free = 0
-        self.add(np.empty(0, np.int32))  # compiles before the run
 
     def add(self, xways: NDArray[np.int32]) -> None:
         """Count the expressways of more rows; raises InputError if they do not fit into memory."""
-        same = xways.view()
-        same.flags.writeable = False  # one type, whichever reader the rows come from
-        self._count += _mark(self._seen, same)
+        self._count += self._mark(xways)
         if self._count < self._checked + self.EVERY:
             return
         self._free = self._free or available_bytes()  # before their tables are allocated
         self._checked = self._count
         if self._count * TABLES_BYTES > self._free:
             raise too_much(self._count, self._count * TABLES_BYTES, self._free)
+
+    def _mark(self, xways: NDArray[np.int32]) -> int:
+        """Mark expressways as seen; returns the number of new ones. Equal marks count once."""
+        if len(xways) and (xways == xways[0]).all():  # the rows of a file with one expressway
+            xways = xways[:1]
+        marks = xways & np.int32(len(self._seen) - 1)
+        new = np.unique(marks[~self._seen[marks] & (xways >= 0)])
+        self._seen[new] = True
+        return len(new)
