@@ -160,8 +160,10 @@ def _check_compiler(debug: bool) -> None:
 def compiling(debug: bool) -> Iterator[None]:
     """Set up numba for compiling kernels within this context."""
     from xstream.kernels._inner import quick_typing, whole_program
+    from xstream.kernels._stored import quick_loading
 
     with ExitStack() as stack:
+        stack.enter_context(quick_loading())
         stack.enter_context(quick_typing())
         stack.enter_context(whole_program())
         if debug:
