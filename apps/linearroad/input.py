@@ -295,9 +295,9 @@ class ParquetReader:
         column = batch.column(name)
         if column.null_count:
             raise InputError(f"{self.path}: column {name!r} has nulls")
-        values: NDArray[np.int32] = column.to_numpy(zero_copy_only=False)
-        if values.dtype == np.int32:
-            return values
+        if column.type == pa.int32():
+            return np.from_dlpack(column)  # `to_numpy` would import pandas
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         narrow = values.astype(np.int32)
         if values.dtype.kind not in "iu" or (narrow != values).any():
             raise InputError(f"{self.path}: column {name!r} is {values.dtype}, not int32")

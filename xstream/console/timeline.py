@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 import resource
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import psutil
 
 from xstream.console.folder import new_file
 
-__all__ = ["COLUMNS", "Row", "Timeline", "attributed", "read_timeline"]
+__all__ = ["COLUMNS", "Row", "Timeline", "attributed", "process_age_s", "read_timeline"]
 
 #: All but the lag and the memory count from the start, over all processors: the time of the process
 #: itself, of all others, and what the host took away (`steal_s`). Page faults are those of the
@@ -26,6 +28,12 @@ Row = dict[str, float]
 #: faults that went to disk, pages that were touched for the first time, bytes from a disk.
 _OTHERS, _STOLEN, _MAJOR, _MINOR, _BYTES = 0.3, 0.05, 1, 20_000, 2**20
 _IDLE = ("idle", "iowait", "steal", "guest", "guest_nice")  # not busy, or counted elsewhere
+
+
+def process_age_s() -> float:
+    """Seconds since this process was started, before its interpreter began; to 0.01 s."""
+    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / os.sysconf("SC_CLK_TCK")
 
 
 class Timeline:

@@ -166,6 +166,10 @@ class Schema:
         return first if len(self.fields) == 1 and isinstance(first, Segment) else None
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         if len(self.fields) == 1:
             return str(self.fields[0].type)
         return "(" + ", ".join(f"{field.name}: {field.type}" for field in self.fields) + ")"

@@ -46,7 +46,7 @@ def _load_quickly(cache: Any, signature: Any, target_context: Any) -> Any:
 
 
 def _is_complete(library: Any) -> bool:
-    """Whether this process has every symbol of a serialised library (`serialize_using_object_code`).
+    """Whether this process has every symbol of a library that was stored as object code.
 
     LLVM ends the process at a symbol that it does not find.
     """

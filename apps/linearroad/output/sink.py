@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.output.digests import Digests
 from linearroad.schema import KINDS, TRAVEL_TIME
+from xstream.console.timeline import process_age_s
 from xstream.io.background import ColumnWriter
 from xstream.io.response_times import ResponseTimes
 from xstream.io.schedule import Schedule
@@ -188,7 +187,7 @@ class AnswerSink:
         """Note how long it took from the start of the process to the first new answers."""
         if self._recovering:
             self._recovering = False
-            self.result.recovery_s = time.time() - psutil.Process().create_time()
+            self.result.recovery_s = process_age_s()
 
     def close(self) -> None:
         """Close the writer and complete the figures."""

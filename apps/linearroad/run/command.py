@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json as json_module
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,12 +114,16 @@ def run_command(
     json: Json = False,
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
-    from linearroad.input import length_s
-    from linearroad.rules import Tariff
-    from linearroad.run.job import RunOptions, run
-    from linearroad.run.job import plan as query_plan
+    gc.disable()  # until the query runs: what is imported and declared stays
     from linearroad.tables.history import load_history
-    from xstream.console.live import Live
+
+    with ThreadPoolExecutor(1) as reader:  # its checksums are computed while the rest is imported
+        loaded = reader.submit(load_history, history, tolls, segment_history)
+        from linearroad.input import length_s
+        from linearroad.rules import Tariff
+        from linearroad.run.job import RunOptions, run
+        from linearroad.run.job import plan as query_plan
+        from xstream.console.live import Live
 
     if plan:
         typer.echo(query_plan(rules).to_dot())
@@ -129,7 +135,7 @@ def run_command(
         keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),
         checkpoint_s, resume,
     )  # fmt: skip
-    known = load_history(history, tolls, segment_history)
+    known = loaded.result()
     with Live(options.speed is not None, length_s(input, minutes)) as live:
         result = run(input, out, known, options, live if not json else None)
     for warning in result.warnings:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,13 +56,14 @@ class Feed:
         self._line = self._clock = 0  # of the last row that was given
         self._held: deque[Reject] = deque()  # rows that could not be parsed, until their turn
         self._ended = False
+        #: Rows that are read while others are, if the run goes on from a checkpoint.
+        self._found: Future[Iterator[Chunk]] | None = None
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`RAW`). A stream that is stopped ends with a complete second."""
         if self._ended:
             return
-        begin_s = max(int(self.pace.schedule.time.begin_s), self._clock)
-        chunks = _behind(self.reader.chunks(begin_s), self._line)
+        chunks = self._chunks() if self._found is None else self._found.result()
         for chunk, upto in self.pace.given(chunks):
             if chunk is not None:
                 self.rows += len(chunk)
@@ -68,6 +73,12 @@ class Feed:
             yield raw_rows(NO_ROWS if chunk is None else chunk, upto, self.manager)
         self._ended = True
         self._release(None)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """The rows that were not given yet, of which the first are read now."""
+        begin_s = max(int(self.pace.schedule.time.begin_s), self._clock)
+        chunks = _behind(self.reader.chunks(begin_s), self._line)
+        return chain([first], chunks) if (first := next(chunks, None)) is not None else chunks
 
     # -- rejects -----------------------------------------------------------------------------
 
@@ -102,6 +113,7 @@ class Feed:
         self.rows, self.implausible = int(saved["rows"]), int(saved["implausible"])
         self._ended = bool(saved["ended"])
         self.pace.load_state(saved["pace"])
+        self._found = _readers().submit(self._chunks)  # up to half a million rows come before
 
     def _bytes(self) -> int:
         path: Path | None = getattr(self.reader, "path", None)
@@ -120,6 +132,12 @@ class Feed:
 
     def _take_implausible(self, speeds: int) -> None:
         self.implausible += speeds
+
+
+@cache
+def _readers() -> ThreadPoolExecutor:
+    """Threads that find the first rows of files."""
+    return ThreadPoolExecutor(os.cpu_count(), "rows")
 
 
 def _behind(chunks: Iterator[Chunk], line: int) -> Iterator[Chunk]:

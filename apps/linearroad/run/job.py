@@ -243,8 +243,8 @@ def _execute(engine: Engine, taker: AnswerSink, look: _Look, state: Any = None) 
     """Run the query to its end and write all output."""
     result, schedule = taker.result, taker.schedule
     look.engine = engine
-    gc.collect()
     gc.freeze()  # exclude loaded and compiled objects from collections
+    gc.enable()
     try:
         stop = schedule.stop if engine.checkpoints is None else look.suspend
         with interruptible(stop):

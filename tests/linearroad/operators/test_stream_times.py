@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from linearroad.operators.check import fault, stream_times
 from linearroad.schema import DIR, FIELDS, LANE, PAPER_ROWS, THESIS_ROWS, TIME, TRANSLATED_ROWS
 
