@@ -31,6 +31,8 @@ _MARKS = "Whether a row of type 1 marks the end of each second; default: only wi
 Marks = Annotated[bool | None, _option(_MARKS, "--marks/--no-marks")]
 WaitS = Annotated[float, _option("Seconds to wait until the system listens.")]
 StallS = Annotated[float, _option("Give up when the system reads nothing for so many seconds.")]
+_RECONNECT_S = "After a cut, try to go on for so many seconds; the system must support that."
+ReconnectS = Annotated[float, _option(_RECONNECT_S)]
 Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
 
@@ -46,6 +48,7 @@ def drive_command(
     marks: Marks = None,
     wait_s: WaitS = 0.0,
     stall_s: StallS = 60.0,
+    reconnect_s: ReconnectS = 0.0,
     json: Json = False,
 ) -> None:
     """Send traffic to a system over the network at its times, and time the system's answers."""
@@ -56,8 +59,8 @@ def drive_command(
     from xstream.console.live import Live
 
     options = DriveOptions(
-        wire, speed, minutes, expressways, answers, marks, wait_s, stall_s
-    )  # fmt: skip
+        wire, speed, minutes, expressways, answers, marks, wait_s, stall_s, reconnect_s=reconnect_s
+    )
     length = length_s(input, minutes)
     with Live(True, length, Progress("drive", length, "second")) as live:
         result = drive(input, to, out, options, None if json else live)
@@ -86,6 +89,12 @@ def _print_summary(result: DriveResult, out: Path) -> None:
         f"received, rows sent at most {result.worst_lag_s:.3f} stream seconds late"
     )
     console.print(figures, soft_wrap=True)
+    if result.reconnections:
+        console.print(
+            f"went on after {result.reconnections:,} cut connections and {result.away_s:.1f} s "
+            f"without the system; {result.repeated_answers:,} answers that came again were dropped",
+            soft_wrap=True,
+        )
     for label, sentence in (
         ("", result.longest),
         ("", result.fell_behind),

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
+from linearroad.driver.line import Line
 from linearroad.driver.receiver import AnswerDigests, AnswerFile, Keeper, Receiver
 from linearroad.driver.results import DriveOptions, DriveResult, write_summary
+from linearroad.driver.rows import InputRows
 from linearroad.driver.sender import Sender
-from linearroad.driver.traffic import Second, seconds
+from linearroad.driver.traffic import Second
 from linearroad.generation.manifest import read_manifest
-from linearroad.input import RowReader, length_s, open_input, unverified
+from linearroad.input import RowReader, length_s, unverified
 from linearroad.output.digests import differences, write_digests
 from linearroad.output.sink import limits_of
 from linearroad.output.writers import RESULTS, RejectWriter
 from linearroad.run.copies import Copy, copies_of
 from linearroad.wire import wire_named
-from linearroad.wire.connection import Connection, WireError, address
+from linearroad.wire.connection import Cut, WireError, check_stall
 from linearroad.wire.format import Wire
 from xstream.console.folder import result_folder
 from xstream.console.stop import Stop, interruptible
@@ -29,14 +28,13 @@ from xstream.console.timeline import Timeline, attributed, read_timeline
 from xstream.errors import InputError
 from xstream.io.clock import Clock, StreamTime
 from xstream.io.page_checksums import unverified_sentence
-from xstream.io.schedule import NO_LIMIT
 
 __all__ = ["drive"]
 
 SLOWEST, FASTEST = 0.001, 1e6
 MOST_MINUTES = 2**31 // 60
 MOST_DIGEST_MINUTES = 7 * 24 * 60
-AGAIN_S = 0.2  # between two attempts to connect
+LONGEST_WAIT_S = 1e6
 
 Look = Callable[[DriveResult], None]
 
@@ -48,28 +46,27 @@ def drive(
     """Send the rows of an input to a system, take its answers, and write the results to `out`."""
     wire = wire_named(options.wire)
     _check(options)
-    place = address(to, "--to")
+    line = Line(to, options)
     copies = copies_of(source, options.expressways)
-    readers = open_input(source, wire.rules)
+    rows = InputRows(source, wire.rules, options)
     stream = StreamTime(options.speed, clock=clock)
     try:
         with result_folder(out, source, RESULTS):
             rejects = RejectWriter(out / "rejects.csv", several_files=True)
-            for reader in readers:
-                reader.on_reject = partial(rejects.write, file_name=reader.name)
+            rows.write_rejects(rejects)
             with closing(rejects):
-                rows = _checked(source, readers, options)
+                first = rows.first()
                 keeper = _keeper(source, out, wire, copies, options)
-                with closing(keeper), _connected(place, options) as connection:
-                    drive = _Drive(connection, wire, stream, copies, keeper, rejects, options)
+                with closing(keeper), closing(line):
+                    drive = _Drive(line, wire, stream, copies, keeper, rejects, options)
                     with closing(Timeline(out / "timeline.csv", stream.wall_s)) as log:
-                        drive.run(rows, log, progress)
+                        drive.run(first, rows, log, progress)
             result = drive.result
-            _conclude(result, rejects, readers, keeper, out)
+            _conclude(result, rejects, rows.readers, keeper, out)
             worst, delay_s = drive.receiver.delays.worst
             if worst >= 0:
                 result.longest = attributed(read_timeline(out / "timeline.csv"), worst, delay_s)
-            write_summary(out / "summary.json", result, options, len(readers))
+            write_summary(out / "summary.json", result, options, len(rows.readers))
             return result
     except OSError as error:  # of writing; errors of reading are converted where they occur
         raise InputError(f"{out} cannot be written: {error.strerror}") from error
@@ -80,39 +77,14 @@ def _check(options: DriveOptions) -> None:
         raise InputError(f"--speed must be from {SLOWEST} to {FASTEST:,.0f}, not {options.speed:g}")
     if options.minutes is not None and not 1 <= options.minutes <= MOST_MINUTES:
         raise InputError(f"--minutes must be from 1 to {MOST_MINUTES:,}, not {options.minutes:,}")
+    for name, value in (("--wait-s", options.wait_s), ("--reconnect-s", options.reconnect_s)):
+        if not 0 <= value <= LONGEST_WAIT_S:
+            raise InputError(f"{name} must be from 0 to {LONGEST_WAIT_S:,.0f}, not {value:g}")
+    check_stall(options.stall_s)
     if options.answers not in ("write", "digest"):
         raise InputError(f"--answers must be write or digest, not {options.answers!r}")
     if options.answers == "digest" and options.wire == "thesis":
         raise InputError("--answers digest requires answers with times, which --wire thesis lacks")
-
-
-def _checked(source: Path, readers: Sequence[RowReader], options: DriveOptions) -> Iterator[Second]:
-    """The seconds of the input, the first of them read; raises InputError if there is none."""
-    limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
-    found = seconds(readers, limit_s)
-    first = next(found, None)
-    if first is None:
-        within = "" if options.minutes is None else f" in its first {options.minutes:,} minutes"
-        raise InputError(f"{source} has no rows{within}")
-    return chain((first,), found)
-
-
-@contextmanager
-def _connected(place: tuple[str, int], options: DriveOptions) -> Iterator[Connection]:
-    """A connection to the system, which may take a while until it listens."""
-    told = f"{place[0]}:{place[1]}"
-    until = time.perf_counter() + options.wait_s
-    while True:
-        try:
-            sock = socket.create_connection(place, timeout=max(options.wait_s, 5.0))
-            break
-        except OSError as error:
-            if time.perf_counter() >= until or isinstance(error, socket.gaierror):
-                reason = error.strerror or error
-                raise InputError(f"no connection to {told}: {reason}") from error
-            time.sleep(AGAIN_S)
-    with closing(Connection(sock, f"the system at {told}", options.stall_s)) as connection:
-        yield connection
 
 
 def _keeper(
@@ -132,20 +104,26 @@ class _Drive:
     """A stream on its way: the sender, the receiver, and what is known of both."""
 
     def __init__(
-        self, connection: Connection, wire: Wire, stream: StreamTime, copies: Sequence[Copy],
+        self, line: Line, wire: Wire, stream: StreamTime, copies: Sequence[Copy],
         keeper: Keeper, rejects: RejectWriter, options: DriveOptions,
     ) -> None:  # fmt: skip
         marks = wire.marks if options.marks is None else options.marks
-        self.connection, self.stream, self.options = connection, stream, options
+        self.line, self.stream, self.options = line, stream, options
         self.wire = wire
+        connection = line.connect()
         self.sender = Sender(connection, wire, stream, copies, marks)
         self.receiver = Receiver(connection, wire, stream, keeper, rejects)
         if self.receiver.due is not None:
             self.sender.before = self.receiver.due.note
         self.result, self.stop = DriveResult(), Stop()
-        connection.stopped = lambda: self.receiver.done.is_set() or self.stop.at_once
+        connection.stopped = self._stopped
 
-    def run(self, rows: Iterator[Second], log: Timeline, progress: Look | None) -> None:
+    def _stopped(self) -> bool:
+        return self.receiver.done.is_set() or self.stop.at_once
+
+    def run(
+        self, rows: Iterator[Second], source: InputRows, log: Timeline, progress: Look | None
+    ) -> None:
         """Send all rows and take all answers."""
         first = next(rows)
         self.sender.warm_up(first.rows)
@@ -162,25 +140,60 @@ class _Drive:
         with interruptible(self.stop):
             try:
                 self.stream.start()
-                everything = chain((first,), rows)
-                ended = self.receiver.done.is_set
-                complete = self.sender.run(everything, self.stop, ended, look)
-                self._await_answers(complete, look)
-            except WireError as error:
-                self.receiver.done.wait(1.0)  # what the system says about it explains more
-                self.result.ended = str(self.receiver.error or error)
+                following: Iterator[Second] | None = chain((first,), rows)
+                while following is not None:
+                    self.result.ended = None
+                    was_cut = self._exchange(following, look)
+                    following = self._following(source, look) if was_cut else None
             finally:
                 self.receiver.stop()
         look(last=True)
         self.result.wall_seconds = self.stream.wall_s()
         self.result.response_s = self.receiver.delays.by_kind()
 
-    def _await_answers(self, complete: bool, look: Callable[[], None]) -> None:
+    def _exchange(self, rows: Iterator[Second], look: Callable[[], None]) -> bool:
+        """Send rows and take answers; returns whether the connection was cut before the end."""
+        receiver = self.receiver
+        try:
+            complete = self.sender.run(rows, self.stop, receiver.done.is_set, look)
+            if not complete and receiver.done.is_set():
+                told = f"{self.line.name} ended before the last rows"
+                self.result.ended = str(receiver.error or told)
+                return receiver.error is None or isinstance(receiver.error, Cut)
+            self._await_answers(look)
+            return isinstance(receiver.error, Cut)
+        except WireError as error:
+            # What the system says about it explains more, and all that came is to be read.
+            receiver.done.wait(max(1.0, self.options.reconnect_s))
+            self.result.ended = str(receiver.error or error)
+            return isinstance(receiver.error or error, Cut)
+
+    def _following(self, source: InputRows, look: Callable[[], None]) -> Iterator[Second] | None:
+        """Connect again, if that was asked for; returns the rows to go on with."""
+        if not self.options.reconnect_s or self.stop.is_set():
+            return None
+        began, held = self.stream.wall_s(), self.receiver.received
+        try:
+            rows, answers = self.line.connect_again(held, self.stop.is_set, look)
+            if rows > self.sender.progress.rows or answers > held:
+                raise WireError(
+                    f"{self.line.name} wants to go on behind row {rows:,} and answer {answers:,}, "
+                    f"and only {self.sender.progress.rows:,} rows were sent, and {held:,} answers "
+                    "received"
+                )
+        except InputError as error:
+            self.result.ended = f"{self.result.ended}; {error}"
+            return None
+        connection = self.line.connection
+        assert connection is not None
+        self.receiver.go_on(connection, held - answers)
+        connection.stopped = self._stopped
+        self.sender.progress.away_s += self.stream.wall_s() - began
+        self.result.reconnections += 1
+        return source.again(self.sender.go_on(connection, rows))
+
+    def _await_answers(self, look: Callable[[], None]) -> None:
         result, receiver = self.result, self.receiver
-        if not complete and receiver.done.is_set():
-            told = f"{self.connection.name} ended before the last rows"
-            result.ended = str(receiver.error or told)
-            return
         result.interrupted = result.interrupted_by_user = self.stop.is_set()
         self.sender.end()
         longest_s = max(limits_of(self.wire.rules).values()) / self.options.speed
@@ -189,10 +202,10 @@ class _Drive:
         if receiver.error is not None:
             result.ended = str(receiver.error)
         elif not sum(receiver.counts.values()) and not self.stop.is_set():
-            result.ended = f"{self.connection.name} sent no answer"
+            result.ended = f"{self.line.name} sent no answer"
         elif not receiver.done.is_set() and not self.stop.is_set():
             result.warnings.append(
-                f"{self.connection.name} did not end the connection within {quiet_s:.0f} s of its "
+                f"{self.line.name} did not end the connection within {quiet_s:.0f} s of its "
                 "last answer"
             )
 
@@ -202,13 +215,13 @@ class _Drive:
         result.requests = sent.rows - sent.reports
         result.stream_seconds, result.idle_s = sent.second, sent.idle_s
         result.lag_s, result.worst_lag_s = sent.lag_s, sent.worst_lag_s
-        result.blocked_s, result.driver_s = self.connection.blocked_s, sent.own_s
+        result.blocked_s, result.driver_s = self.line.blocked_s, sent.own_s
         result.fell_behind = sent.sentence(self.options.speed)
         result.answers = dict(receiver.counts)
         result.early_answers, result.unknown_answers = receiver.early, receiver.unknown
         result.malformed_answers = receiver.malformed
-        result.bytes_sent = self.connection.bytes_out
-        result.bytes_received = self.connection.bytes_in
+        result.away_s, result.repeated_answers = sent.away_s, receiver.repeated
+        result.bytes_sent, result.bytes_received = self.line.bytes_sent, self.line.bytes_received
         late = receiver.delays.first_late
         result.first_late = None if late is None else late.sentence()
 

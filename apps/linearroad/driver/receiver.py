@@ -100,8 +100,15 @@ class Receiver:
         self.done = threading.Event()
         self.latest_at = time.perf_counter()
         self.due = DueTimes() if wire.name == "thesis" else None
+        #: Answers that came again after the connection was cut, and those that will.
+        self.repeated = self._repeats = 0
         self._stop = False
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
+
+    @property
+    def received(self) -> int:
+        """The number of answers so far, malformed ones included."""
+        return sum(self.counts.values()) + self.malformed
 
     def start(self) -> None:
         """Compile what takes answers, and start to receive."""
@@ -111,6 +118,15 @@ class Receiver:
         if self.due is not None:
             self.due.note(empty_block())
             self.due.seconds(none.kind, none.who)
+        self._thread.start()
+
+    def go_on(self, connection: Connection, repeats: int) -> None:
+        """Receive from another connection, whose first answers are there already."""
+        self._thread.join()
+        self._connection, self._repeats, self.error = connection, repeats, None
+        self.done.clear()
+        self.latest_at = time.perf_counter()
+        self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -124,11 +140,19 @@ class Receiver:
                 if self._stop:
                     return
                 if answers is not None:
-                    self._take(answers, int(1000 * self._stream.now_s()))
+                    arrival_ms = int(1000 * self._stream.now_s())
+                    self._take(self._new(answers), arrival_ms)
         except (XStreamError, OSError) as error:
             self.error = error
         finally:
             self.done.set()
+
+    def _new(self, answers: Answers) -> Answers:
+        """The answers that have not come before."""
+        repeats = min(self._repeats, len(answers))
+        self._repeats -= repeats
+        self.repeated += repeats
+        return answers.behind(repeats) if repeats else answers
 
     def _take(self, answers: Answers, arrival_ms: int) -> None:
         self.latest_at = time.perf_counter()

@@ -28,6 +28,7 @@ class DriveOptions:
     wait_s: float = 0.0  # for the system to listen
     stall_s: float = 60.0  # how long the system may read nothing
     quiet_s: float = 5.0  # the least to wait for the last answers
+    reconnect_s: float = 0.0  # how long to try to go on after the connection was cut
 
 
 @dataclass
@@ -63,6 +64,11 @@ class DriveResult:
     fell_behind: str | None = None
     #: A sentence about a connection that ended too early or with an error; None if all went well.
     ended: str | None = None
+    #: How often the connection was cut and the drive went on, for how long the system was away, and
+    #: the answers that came again and were dropped.
+    reconnections: int = 0
+    away_s: float = 0.0
+    repeated_answers: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
     #: The number of digests of copies that differ from those of the first copy.

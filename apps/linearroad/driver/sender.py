@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from linearroad.driver.traffic import Second, copied
+from linearroad.driver.traffic import Second, behind, copied
 from linearroad.run.copies import Copy
 from linearroad.schema import REPORTS, TYPE
 from linearroad.wire.connection import SLICE_S, Connection
@@ -36,6 +38,8 @@ class Progress:
     blocked_s: float = 0.0
     #: The longest that the driver itself took for the rows of a second, in seconds.
     own_s: float = 0.0
+    #: Seconds in which there was no connection.
+    away_s: float = 0.0
     #: Seconds until the next rows.
     idle_s: float = 0.0
 
@@ -47,6 +51,8 @@ class Progress:
             f"the rows of second {self.worst_second:,} were sent {self.worst_lag_s:.1f} stream "
             "seconds late"
         )
+        if self.away_s * speed >= self.worst_lag_s / 2:
+            return f"the system was away for {self.away_s:.1f} s: {told}"
         if self.blocked_s * speed < self.worst_lag_s / 2:
             return (
                 f"the driver itself was too slow: {told}, and it took up to {self.own_s:.2f} s of "
@@ -56,6 +62,14 @@ class Progress:
             f"the system fell behind and TCP pushed back: {told}, and the system accepted no bytes "
             f"for {self.blocked_s:.1f} s in all"
         )
+
+
+class _Start(NamedTuple):
+    """A second that was begun, and the rows and reports before it."""
+
+    second: int
+    rows: int
+    reports: int
 
 
 class Sender:
@@ -68,6 +82,8 @@ class Sender:
         self._connection, self._wire, self._stream = connection, wire, stream
         self._copies, self._marks = copies, marks
         self._encode = wire.row_encoder()
+        self._starts: list[_Start] = []
+        self._skipped = 0  # rows of the next second that the system has already
         #: Called with the rows of a second before they are sent.
         self.before: Callable[[Block], None] = lambda rows: None
         self.progress = Progress()
@@ -77,6 +93,18 @@ class Sender:
         encode = self._wire.row_encoder()
         for block in copied(rows, self._copies[:2]):
             list(encode(block))
+
+    def go_on(self, connection: Connection, rows: int) -> int:
+        """Go on behind so many rows; returns the second to begin with."""
+        self._connection, self._encode = connection, self._wire.row_encoder()
+        place = bisect_right(self._starts, rows, key=lambda start: start.rows) - 1
+        if place < 0:
+            return 0
+        start, progress = self._starts[place], self.progress
+        del self._starts[place:]
+        self._skipped = rows - start.rows
+        progress.rows, progress.reports = start.rows, start.reports
+        return start.second
 
     def run(
         self, seconds: Iterable[Second], stop: Stop, ended: Callable[[], bool],
@@ -106,7 +134,10 @@ class Sender:
         progress, connection = self.progress, self._connection
         began, blocked_s = time.perf_counter(), connection.blocked_s
         reports = int((second.rows[TYPE] == REPORTS).sum())
-        for block in copied(second.rows, self._copies):
+        self._starts.append(_Start(second.second, progress.rows, progress.reports))
+        progress.rows += self._skipped
+        skipped, self._skipped = self._skipped, 0
+        for block in behind(copied(second.rows, self._copies), skipped):
             self.before(block)
             for buffer in self._encode(block):
                 connection.send(buffer)
@@ -116,7 +147,7 @@ class Sender:
                 connection.send(buffer)
         progress.reports += len(self._copies) * reports
         progress.second = second.second
-        progress.blocked_s = connection.blocked_s
+        progress.blocked_s += connection.blocked_s - blocked_s
         own_s = time.perf_counter() - began - (connection.blocked_s - blocked_s)
         progress.own_s = max(progress.own_s, own_s)
         progress.lag_s = max(self._stream.now_s() - second.second, 0.0)

@@ -13,7 +13,7 @@ from linearroad.schema import FIELDS
 from linearroad.wire._kernels import shift_rows
 from linearroad.wire.format import Block
 
-__all__ = ["Second", "copied", "seconds"]
+__all__ = ["Second", "behind", "copied", "seconds"]
 
 ROWS = 1 << 16  # of copies that are made at a time
 
@@ -25,9 +25,9 @@ class Second(NamedTuple):
     rows: Block
 
 
-def seconds(readers: Sequence[RowReader], limit_s: int) -> Iterator[Second]:
-    """The seconds that have rows, of all files together; those from `limit_s` on are left out."""
-    files = [_by_second(reader.chunks()) for reader in readers]
+def seconds(readers: Sequence[RowReader], limit_s: int, begin_s: int = 0) -> Iterator[Second]:
+    """The seconds from `begin_s` on that have rows, of all files together, up to `limit_s`."""
+    files = [_by_second(reader.chunks(begin_s)) for reader in readers]
     heads = [next(file, None) for file in files]
     while waiting := [head[0] for head in heads if head is not None]:
         second = min(waiting)
@@ -38,7 +38,8 @@ def seconds(readers: Sequence[RowReader], limit_s: int) -> Iterator[Second]:
             if head is not None and head[0] == second:
                 parts += head[1]
                 heads[place] = next(files[place], None)
-        yield Second(second, _joined(parts))
+        if second >= begin_s:
+            yield Second(second, _joined(parts))
 
 
 def _by_second(chunks: Iterator[Chunk]) -> Iterator[tuple[int, list[Chunk]]]:
@@ -66,6 +67,14 @@ def _joined(parts: list[Chunk]) -> Block:
     for field in range(FIELDS):
         np.concatenate([part.columns[field] for part in parts], out=block[field])
     return block
+
+
+def behind(blocks: Iterator[Block], skipped: int) -> Iterator[Block]:
+    """The rows of blocks without the first ones."""
+    for block in blocks:
+        if skipped < block.shape[1]:
+            yield block[:, skipped:]
+        skipped = max(skipped - block.shape[1], 0)
 
 
 def copied(rows: Block, copies: Sequence[Copy]) -> Iterator[Block]:

@@ -33,6 +33,12 @@ Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
 Threads = Annotated[int, _option("Number of threads, at most one per core.")]
 Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
 Once = Annotated[bool, _option("End after one driver.", "--once")]
+_CHECKPOINT_S = "Save the state every so many seconds, so that a drive can go on after a crash."
+CheckpointS = Annotated[float | None, _option(_CHECKPOINT_S, "--checkpoint-s")]
+_CHECKPOINTS = "Folder for the checkpoints."
+Checkpoints = Annotated[Path, _option(_CHECKPOINTS)]
+_RESUME = "Go on from the last checkpoint of a service that was stopped or killed."
+Resume = Annotated[bool, _option(_RESUME, "--resume")]
 StallS = Annotated[float, _option("Drop a driver that reads nothing for so many seconds.")]
 
 
@@ -51,6 +57,9 @@ def serve_command(
     ftmin: FrequentTraveller = 500,
     once: Once = False,
     stall_s: StallS = 60.0,
+    checkpoint_s: CheckpointS = None,
+    checkpoints: Checkpoints = Path("checkpoints"),
+    resume: Resume = False,
 ) -> None:
     """Answer drivers over the network, one at a time, with the queries of `run`."""
     from linearroad.rules import Tariff
@@ -59,7 +68,13 @@ def serve_command(
     from xstream.console.stop import Stop
 
     tariff = Tariff(basetoll, basecredit, ftmin)
-    options = ServeOptions(listen, wire, rules, threads, memory, once, expressways, tariff, stall_s)
+    if resume and checkpoint_s is None:
+        raise InputError("--resume requires --checkpoint-s")
+    folder = None if checkpoint_s is None else checkpoints
+    options = ServeOptions(
+        listen, wire, rules, threads, memory, once, expressways, tariff, stall_s, folder,
+        10.0 if checkpoint_s is None else checkpoint_s, resume,
+    )  # fmt: skip
     known = load_history(history, tolls, segment_history)
     if expressways is not None and not 1 <= expressways <= MOST_EXPRESSWAYS:
         raise InputError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,15 @@ from linearroad.rowforms import PAPER, RowForm
 from linearroad.run.feed import NO_ROWS, Feed, raw_rows
 from linearroad.schema import TIME, TYPE, XWAY
 from linearroad.service.door import Door
-from linearroad.wire.connection import Connection
+from linearroad.wire.connection import Connection, WireError
 from linearroad.wire.format import MARK, Block, Wire
+from linearroad.wire.resumption import asks_to_resume, read_numbers, resume_line
 from xstream.console.stop import Stop
 from xstream.io.clock import StreamTime
 from xstream.io.paced_rows import UNKNOWN
 from xstream.io.schedule import Schedule
 
-__all__ = ["DriverFeed", "RejectCount", "without_marks"]
+__all__ = ["DriverFeed", "RejectCount", "Visitor", "without_marks"]
 
 
 class RejectCount:
@@ -36,6 +38,14 @@ class RejectCount:
 
     def __len__(self) -> int:
         return sum(count for count, _ in self._found.values())
+
+    def save_state(self) -> dict[str, Any]:
+        """All counts."""
+        return {reason: list(found) for reason, found in self._found.items()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._found = {reason: (int(count), int(first)) for reason, (count, first) in saved.items()}
 
     def sentence(self) -> str:
         """All counts in words."""
@@ -78,8 +88,20 @@ def without_marks(block: Block) -> Iterator[tuple[Block, int]]:
         yield after, UNKNOWN
 
 
+@dataclass(frozen=True)
+class Visitor:
+    """A driver that has connected, and whether it asks to go on where it was cut."""
+
+    connection: Connection
+    resumes: bool
+
+
 class DriverFeed(Feed):
-    """The rows of the next driver. The query is compiled before it waits for one."""
+    """The rows of the next driver. The query is compiled before it waits for one.
+
+    A query that was loaded from a checkpoint serves only the driver that asks to go on; another
+    one is left to the next query (`left`).
+    """
 
     def __init__(
         self, door: Door, wire: Wire, manager: xs.MemoryManager, stop: Stop,
@@ -88,9 +110,15 @@ class DriverFeed(Feed):
         self.count = RejectCount()
         super().__init__(_DriverRows(form), 0, Schedule(StreamTime(None)), self.count, manager)
         self._door, self._wire, self._stop, self._ready = door, wire, stop, ready
-        #: The driver, once it is there.
+        #: The driver, once it is there; the one to begin with, if it is there already.
         self.connection: Connection | None = None
-        self._clock = 0
+        self.first: Visitor | None = None
+        self.left: Visitor | None = None
+        #: Whether the state is that of a checkpoint, and the number of answers before it.
+        self.loaded = False
+        self.answers: Callable[[], int] = lambda: 0
+        #: Whether a stop suspends the query, which then goes on from a checkpoint.
+        self.suspends = False
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """Raw rows (`RAW`) of one driver, from its connection to its end."""
@@ -99,13 +127,17 @@ class DriverFeed(Feed):
         self.reader.form.times(none, 0)  # compiled before the first rows arrive
         self._expressways.add(none[XWAY])
         self._ready()
-        while self.connection is None:
-            if self._stop.is_set():
-                return
-            self.connection = self._door.driver()
-            yield nothing
+        visitor = yield from self._visitor(nothing)
+        if visitor is None:
+            return
+        if self.loaded and not visitor.resumes:
+            self.left = visitor
+            return
+        self.connection = visitor.connection
+        if visitor.resumes:
+            yield from self._go_on(visitor.connection, nothing)
         for block in self._wire.rows(self.connection, self._reject):
-            if self._stop.is_set():
+            if self._stop.is_set() and not self.suspends:
                 return
             if block is None:
                 yield nothing
@@ -113,6 +145,51 @@ class DriverFeed(Feed):
             for rows, upto in without_marks(block):
                 yield raw_rows(self._chunk(rows), upto, self.manager)
         yield raw_rows(NO_ROWS, self._clock, self.manager)  # completes the last second
+
+    def _visitor(
+        self, nothing: tuple[Any, ...]
+    ) -> Generator[tuple[Any, ...], None, Visitor | None]:
+        """The next driver, as soon as it has sent something; None if the service is stopped."""
+        visitor, connection = self.first, None
+        while visitor is None:
+            if self._stop.is_set():
+                if connection is not None:
+                    self.left = Visitor(connection, False)
+                return None
+            connection = connection or self._door.driver()
+            if connection is not None and (resumes := asks_to_resume(connection)) is not None:
+                return Visitor(connection, resumes)
+            yield nothing
+        return visitor
+
+    def _go_on(self, connection: Connection, nothing: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """Agree with a driver on where to go on."""
+        asked, before = read_numbers(connection, 1), self.answers()
+        while True:
+            try:
+                next(asked)
+            except StopIteration as found:
+                (held,) = found.value
+                break
+            yield nothing
+        if held < before:
+            raise WireError(
+                f"{connection.name} has {held:,} answers, and {before:,} were sent before the "
+                "checkpoint: it is not of this drive"
+            )
+        connection.send(resume_line(self.rows, before))
+
+    # -- checkpoints -------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """The rows that were given, and what was rejected."""
+        return {"rows": self.rows, "clock": self._clock, "rejects": self.count.save_state()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on behind these rows."""
+        self.rows, self._clock = int(saved["rows"]), int(saved["clock"])
+        self.count.load_state(saved["rejects"])
+        self.loaded = True
 
     def _chunk(self, block: Block) -> Chunk:
         rows = block.shape[1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +25,14 @@ from linearroad.service.door import Door, dismiss
 from linearroad.service.feed import DriverFeed
 from linearroad.tables.history import History
 from linearroad.wire import wire_named
-from linearroad.wire.connection import STALL_S, Cut, WireError, address
+from linearroad.wire.connection import STALL_S, Cut, WireError, address, check_stall
 from linearroad.wire.format import Wire
 from xstream.console.stop import Stop, interruptible
 from xstream.errors import InputError
 
 __all__ = ["ServeOptions", "Served", "history_of_copies", "serve"]
 
+STOPPED = "the service was stopped"
 LINGER_S = 5.0  # how long a driver may take to close after the last answers
 
 
@@ -46,6 +49,9 @@ class ServeOptions:
     expressways: int | None = None  # for which there is room from the start
     tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
     stall_s: float = STALL_S
+    checkpoints: Path | None = None  # the folder for checkpoints; None: none are taken
+    checkpoint_s: float = 10.0
+    resume: bool = False  # use the checkpoints of an earlier service
 
 
 @dataclass
@@ -89,6 +95,9 @@ def serve(
         raise InputError("--wire thesis and --rules thesis require each other")
     if options.threads < 1:
         raise InputError(f"--threads must be a positive number, not {options.threads}")
+    check_stall(options.stall_s)
+    if not 0 < options.checkpoint_s < math.inf:
+        raise InputError(f"--checkpoint-s must be a positive number, not {options.checkpoint_s:g}")
     door, served = Door(address(options.listen, "--listen"), options.stall_s), list[Served]()
     stop = stop or Stop()
     with closing(door), interruptible(stop):
@@ -99,12 +108,20 @@ def serve(
                 say(f"listening on {door.address}, wire {wire.name}, rules {options.rules}")
             on_ready(door.address)
 
+        goes_on, visitor = options.resume and options.checkpoints is not None, None
         while not stop.is_set():
-            found = _Query(door, wire, options, history, stop, ready).run(say)
+            query = _Query(door, wire, options, history, stop, ready)
+            query.feed.first = visitor
+            found = query.run(say, goes_on and visitor is None)
+            visitor = query.feed.left
+            cut = found is not None and found.error is not None
+            goes_on = cut and options.checkpoints is not None
             if found is not None:
                 served.append(found)
-            if options.once and found is not None:
-                break
+                if options.once and not goes_on:
+                    break
+        if visitor is not None:
+            dismiss(visitor.connection, STOPPED)
     return served
 
 
@@ -119,11 +136,16 @@ class _Query:
         manager = xs.memory_manager(options.memory)
         form = THESIS if options.rules == "thesis" else PAPER
         self.feed = DriverFeed(door, wire, manager, stop, ready, form)
-        settings = RunOptions(
-            options.rules, memory=options.memory, threads=options.threads, tariff=options.tariff
-        )
-        self.engine = Engine([self.feed], [ORIGINAL], history, settings)
+        self._settings = RunOptions(
+            options.rules, memory=options.memory, threads=options.threads, tariff=options.tariff,
+            checkpoint_s=options.checkpoint_s,
+        )  # fmt: skip
+        self.engine = Engine([self.feed], [ORIGINAL], history, self._settings)
+        self.engine.checkpoints = options.checkpoints
+        self.feed.suspends = options.checkpoints is not None
+        # Room that is not in use yet would be a part of every checkpoint.
         roomy = options.expressways is not None and options.rules == "paper"
+        roomy = roomy and options.checkpoints is None
         self._state = RoomyState(self.engine, options.expressways or 0) if roomy else None
         self._encode = wire.answer_encoder()
         none = wire.no_answers()
@@ -131,23 +153,39 @@ class _Query:
         list(wire.answer_encoder()(*columns))  # compiled before the first answers
         connect_writer(self.engine, self._take, 1)
         self.served = Served()
+        self.feed.answers = lambda: self.served.answers
+
+    def save_state(self) -> dict[str, Any]:
+        """The number of answers; all of them have reached the driver's computer."""
+        if self.feed.connection is not None:
+            self.feed.connection.flush()
+        return {"answers": self.served.answers}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on behind these answers."""
+        self.served.answers = int(saved["answers"])
 
     def _take(self, upto: int, *columns: xs.SigSeg) -> None:
         """Send the answers of complete seconds."""
         connection = self.feed.connection
-        assert connection is not None
+        if connection is None:  # the query of a checkpoint ends without a driver
+            return
         arrays = [np.asarray(column) for column in columns]
         self.served.answers += len(arrays[0])
         for buffer in self._encode(*arrays):
             connection.send(buffer)
 
-    def run(self, say: Callable[[str], None]) -> Served | None:
-        """Answer the next driver; None if the service was stopped before one came."""
+    def run(self, say: Callable[[str], None], goes_on: bool) -> Served | None:
+        """Answer the next driver; None if it is left to another query, or none came.
+
+        `goes_on`: from the last checkpoint, if there is one.
+        """
         cut, began = threading.Event(), 0.0
+        self.engine.options = replace(self._settings, resume=goes_on)
 
         def look(_: xs.Run) -> None:
             nonlocal began
-            if self._stop.at_once:
+            if self._stop.at_once or (self._stop.is_set() and self.feed.suspends):
                 cut.set()
             if self.feed.connection is not None:
                 began = began or time.perf_counter()
@@ -161,6 +199,8 @@ class _Query:
             cause = error.__cause__ if isinstance(error, xs.OperatorError) else error
             if not isinstance(cause, InputError):
                 raise
+            if self.feed.connection is None:  # not an error of a driver
+                raise cause from None
             self._fail(cause)
         finally:
             if self.feed.connection is not None:
@@ -179,7 +219,8 @@ class _Query:
         if connection is None:
             return
         if self._stop.is_set():
-            raise WireError("the service was stopped")
+            # A driver can go on after a cut, when the service is there again.
+            raise Cut(STOPPED) if self.feed.suspends else WireError(STOPPED)
         connection.send(self._wire.last_answers())
         connection.end_sending()
         until, dropped = time.perf_counter() + LINGER_S, memoryview(bytearray(1 << 12))

@@ -18,6 +18,7 @@ from linearroad.validation.tables import Frame, Workshop, require_columns
 from linearroad.validation.thesis_accounts import INPUT, OUTPUT, accounts_of
 from linearroad.validation.thesis_choices import with_choices
 from linearroad.validation.thesis_expected import known_of
+from xstream.errors import InputError
 
 __all__ = [
     "LIMITS_S",
@@ -46,6 +47,11 @@ class Tariff:
     basetoll: int = 2
     basecredit: int = 50
     ftmin: int = 500
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value < 2**31:
+                raise InputError(f"--{name} must be from 0 to {2**31 - 1}, not {value}")
 
 
 def read_rows(shop: Workshop, path: Path, before: int | None) -> Input:

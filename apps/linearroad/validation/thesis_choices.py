@@ -13,6 +13,7 @@ __all__ = ["with_choices"]
 
 AGE_S = 60
 WINDOW_S, RECENT_S = 300, 60
+FEW = 150  # vehicles; a toll is asked for more
 CHOICES = "vid int, time int, xway int, choices array<struct<speed bigint, base bigint>>"
 
 
@@ -35,40 +36,36 @@ def with_choices(shop: Workshop, events: Frame, reports: Frame, base_toll: int) 
 
 def _choices(asked: Any, known: Any, base_toll: int) -> Any:
     """The choices of every vehicle that enters one segment."""
+    times = asked["time"].to_numpy().astype(np.int64)
+    seconds = times[:, None] - np.arange(AGE_S + 1)
+    many, total, vehicles = _known_at(seconds, known)
+    speed = np.where(many > 0, total // np.maximum(many, 1), -1)
+    freed = asked["freed"].to_numpy(zero_copy_only=False).astype(bool)
+    tolled = (many > 0) & (total < 40 * many) & (vehicles > FEW) & ~freed[:, None]
+    above = np.where(tolled, vehicles - FEW, 0)
+    found = []
+    for speeds, beyond in zip(speed.tolist(), above.tolist(), strict=True):
+        pairs = sorted(set(zip(speeds, beyond, strict=True)))
+        found.append([{"speed": value, "base": base_toll * n**2} for value, n in pairs])
+    pair = pa.struct([("speed", pa.int64()), ("base", pa.int64())])
+    columns = [asked[name].cast(pa.int32()) for name in ("vid", "time", "xway")]
+    return pa.Table.from_arrays(
+        [*columns, pa.array(found, pa.list_(pair))], names=["vid", "time", "xway", "choices"]
+    )
+
+
+def _known_at(seconds: Any, known: Any) -> tuple[Any, Any, Any]:
+    """Reports of the last 300 s, the sum of their speeds, and vehicles, at each of the seconds."""
     time, vid, spd = (known[name].to_numpy().astype(np.int64) for name in ("time", "vid", "spd"))
-    begin, end = int(time.min()) - WINDOW_S - 1, int(time.max()) + AGE_S + 2
-    speeds = np.bincount(time - begin, spd, end - begin)
-    speed = np.concatenate(([0], np.cumsum(speeds))).astype(np.int64)
-    reports = np.concatenate(([0], np.cumsum(np.bincount(time - begin, None, end - begin))))
+    order = np.argsort(time, kind="stable")
+    ordered, sums = time[order], np.concatenate(([0], np.cumsum(spd[order])))
+    first = np.searchsorted(ordered, seconds - WINDOW_S)
+    last = np.searchsorted(ordered, seconds)
     # A report counts its vehicle from the next second on, for 60 s or until its next report.
     order = np.lexsort((time, vid))
     time, vid = time[order], vid[order]
     until = time + RECENT_S
     again = vid[1:] == vid[:-1]
     until[:-1] = np.where(again, np.minimum(until[:-1], time[1:]), until[:-1])
-    change = np.zeros(end - begin + 1, np.int64)
-    np.add.at(change, time + 1 - begin, 1)
-    np.add.at(change, until + 1 - begin, -1)
-    vehicles = np.cumsum(change)
-    found = []
-    for row in asked.select(["vid", "time", "xway", "freed"]).to_pylist():
-        pairs = set()
-        for s in range(max(row["time"] - AGE_S, begin + WINDOW_S), row["time"] + 1):
-            at = s - begin
-            many = int(reports[at] - reports[at - WINDOW_S])
-            total = int(speed[at] - speed[at - WINDOW_S])
-            above = int(vehicles[at]) - 150
-            tolled = many and total < 40 * many and above > 0 and not row["freed"]
-            pairs.add((total // many if many else -1, base_toll * above**2 if tolled else 0))
-        told = [{"speed": value, "base": base} for value, base in sorted(pairs)]
-        found.append({**{name: row[name] for name in ("vid", "time", "xway")}, "choices": told})
-    pair = pa.struct([("speed", pa.int64()), ("base", pa.int64())])
-    schema = pa.schema(
-        [
-            ("vid", pa.int32()),
-            ("time", pa.int32()),
-            ("xway", pa.int32()),
-            ("choices", pa.list_(pair)),
-        ]
-    )
-    return pa.Table.from_pylist(found, schema)
+    ended = np.searchsorted(np.sort(until), seconds)
+    return last - first, sums[last] - sums[first], last - ended

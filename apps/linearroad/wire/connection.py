@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import select
 import socket
+import struct
+import termios
 import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
@@ -11,10 +15,12 @@ from typing import Any
 
 from xstream.errors import InputError
 
-__all__ = ["Connection", "Cut", "Stalled", "WireError", "address", "read_exactly"]
+__all__ = ["Connection", "Cut", "Stalled", "WireError", "address", "check_stall", "read_exactly"]
 
 SLICE_S = 0.1  # the longest wait without a look at other things to do
+CONFIRM_S = 0.001  # between two looks at what has been confirmed
 STALL_S = 60.0  # how long the other side may read nothing, or leave a frame incomplete
+LONGEST_STALL_S = 1e6
 #: Bytes that the kernel may hold in each direction; it doubles them, and caps them if it must.
 KERNEL_BYTES = 4 << 20
 
@@ -42,6 +48,14 @@ def address(text: str, option: str) -> tuple[str, int]:
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise InputError(f"{option} must be HOST:PORT, for example 127.0.0.1:9000, not {text!r}")
     return host, int(port)
+
+
+def check_stall(stall_s: float) -> None:
+    """Raise an InputError for a time that is none."""
+    if not SLICE_S <= stall_s <= LONGEST_STALL_S:
+        raise InputError(
+            f"--stall-s must be from {SLICE_S:g} to {LONGEST_STALL_S:,.0f}, not {stall_s:g}"
+        )
 
 
 class Connection:
@@ -104,6 +118,41 @@ class Connection:
         if now - since > self.stall_s:
             raise Stalled(f"{self.name} has not read anything for {now - since:.1f} s")
         return since
+
+    def flush(self) -> None:
+        """Wait until the other side's computer has confirmed all bytes.
+
+        From then on the other side can read them even if this process or the connection ends.
+        """
+        since, waiting = time.perf_counter(), self._unconfirmed()
+        while waiting:
+            time.sleep(CONFIRM_S)
+            left = self._unconfirmed()
+            if left < waiting:
+                since = time.perf_counter()
+            elif time.perf_counter() - since > self.stall_s:
+                raise Stalled(f"{self.name} has not read anything for {self.stall_s:.1f} s")
+            waiting = left
+            if self.stopped():
+                raise Cut(f"sending to {self.name} was stopped")
+        if error := self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise Cut(f"{self.name} disconnected: {os.strerror(error)}")
+
+    def _unconfirmed(self) -> int:
+        """The bytes that were sent and not yet confirmed."""
+        counted = fcntl.ioctl(self._socket, termios.TIOCOUTQ, struct.pack("i", 0))
+        return int(struct.unpack("i", counted)[0])
+
+    def peek(self, most: int) -> tuple[bytes, bool]:
+        """The first bytes that wait to be received, without receiving them, and if they end."""
+        self._readable.poll(1000 * SLICE_S)
+        try:
+            found = self._socket.recv(most, socket.MSG_PEEK)
+        except BlockingIOError:
+            return b"", False
+        except OSError:
+            return b"", True  # which receiving tells in words
+        return found, not found
 
     def end_sending(self) -> None:
         """Mark the end of what is sent; the other side may still send."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,15 @@ class Answers:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def behind(self, first: int) -> Self:
+        """The answers without the first ones."""
+        columns = {
+            item.name: getattr(self, item.name)[first:]
+            for item in fields(self)
+            if item.name != "malformed"
+        }
+        return replace(self, **columns)
 
 
 class Wire(Protocol):
