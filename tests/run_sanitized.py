@@ -25,12 +25,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = shutil.ignore_patterns("*.so", "*.c", "*.h", "__pycache__")
 #: Tests that reach the core; `reference` is what those of the operators compare with.
-ROOMS = ("sigseg", "engine", "ops", "io", "fuzz", "reference")
+ROOMS = ("sigseg", "engine", "ops", "io", "fuzz", "reference", "apps", "linearroad")
 #: What runs together: tests, and what they are run with.
 PARTS = {
     "segments": ["tests/sigseg"],
     "engine": ["tests/engine"],
     "io": ["tests/io"],
+    "network": [f"tests/linearroad/{name}" for name in ("wire", "driver", "service")],
     "operators": [
         f"tests/ops/test_{name}.py"
         for name in (

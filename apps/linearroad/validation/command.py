@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,42 +17,43 @@ SHOWN = 10
 REPORT = "report.html"
 
 
+def _option(help: str, *names: str) -> Any:
+    return typer.Option(*names, help=help)
+
+
+Input = Annotated[Path, _option("The input of the run.")]
+_OUTPUT = "The output directory of a run, or a file of answers of any system."
+Output = Annotated[Path, _option(_OUTPUT)]
+HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
+Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
+SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
+_RULES = "Rule set: paper, brandeis, walmart or thesis; default: that of the run."
+Rules = Annotated[str | None, _option(_RULES)]
+_MINUTES = "Check only this many minutes, if the run stopped there."
+Minutes = Annotated[int | None, _option(_MINUTES)]
+_TARIFF = "Rules of the thesis; default: that of the run, or {}."
+BaseToll = Annotated[int | None, _option(_TARIFF.format(2))]
+BaseCredit = Annotated[int | None, _option(_TARIFF.format(50))]
+FrequentTraveller = Annotated[int | None, _option(_TARIFF.format(500))]
+Master = Annotated[str | None, _option("Spark master; default: local[*].")]
+Report = Annotated[bool, _option("Also write OUTPUT/report.html.", "--report")]
+Json = Annotated[bool, _option("Print validation.json to standard output.", "--json")]
+
+
 def validate_command(
-    input: Annotated[Path, typer.Option(help="The input of the run.")],
-    output: Annotated[
-        Path,
-        typer.Option(help="The output directory of a run, or a file of answers of any system."),
-    ],
-    history: Annotated[Path | None, typer.Option(help="Generated directory with history.")] = None,
-    tolls: Annotated[Path | None, typer.Option(help="TollHistory file, flat or Parquet.")] = None,
-    segment_history: Annotated[
-        Path | None, typer.Option(help="SegmentHistory file, flat or Parquet.")
-    ] = None,
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            help="Rule set: paper, brandeis, walmart or thesis; default: that of the run."
-        ),
-    ] = None,
-    minutes: Annotated[
-        int | None, typer.Option(help="Check only this many minutes, if the run stopped there.")
-    ] = None,
-    basetoll: Annotated[
-        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 2.")
-    ] = None,
-    basecredit: Annotated[
-        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 50.")
-    ] = None,
-    ftmin: Annotated[
-        int | None, typer.Option(help="Rules of the thesis; default: that of the run, or 500.")
-    ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
-    report: Annotated[
-        bool, typer.Option("--report", help="Also write OUTPUT/report.html.")
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print validation.json to standard output.")
-    ] = False,
+    input: Input,
+    output: Output,
+    history: HistoryFrom = None,
+    tolls: Tolls = None,
+    segment_history: SegmentHistory = None,
+    rules: Rules = None,
+    minutes: Minutes = None,
+    basetoll: BaseToll = None,
+    basecredit: BaseCredit = None,
+    ftmin: FrequentTraveller = None,
+    master: Master = None,
+    report: Report = False,
+    json: Json = False,
 ) -> None:
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
     from linearroad.validation.job import HistoryPaths, validate

@@ -70,6 +70,7 @@ def validate(
         raise InputError(f"--rules must be one of {', '.join(RULES)}, not {rules!r}")
     if minutes is not None and not 1 <= minutes <= MOST_MINUTES:
         raise InputError(f"--minutes must be from 1 to {MOST_MINUTES}, not {minutes}")
+    thesis.Tariff(**(tariff or {}))  # refused before Spark starts, and under any rules
     size = sum(file.stat().st_size for file in input_files(input))
     paths = history or HistoryPaths()
     check_output_directory(output)

@@ -19,7 +19,14 @@ from linearroad.files import int32_schema
 from linearroad.schema import FIELDS, INPUT_COLUMNS, KINDS
 from linearroad.wire.connection import Connection, Cut, WireError, read_exactly
 from linearroad.wire.flat import answer_lines
-from linearroad.wire.format import ERROR, MOST_ERROR_BYTES, Answers, Block, other_side_failed
+from linearroad.wire.format import (
+    ERROR,
+    MOST_ERROR_BYTES,
+    Answers,
+    Block,
+    other_side_failed,
+    pieces,
+)
 
 __all__ = ["ANSWER_SCHEMA", "ROW_SCHEMA", "Arrow"]
 
@@ -70,8 +77,7 @@ class Arrow:
         writer = pa.ipc.new_stream(pa.PythonFile(sink, "w"), ROW_SCHEMA)
 
         def encode(block: Block) -> Iterator[Any]:
-            for begin in range(0, block.shape[1], ROWS):
-                part = block[:, begin : begin + ROWS]
+            for part in pieces(block, ROWS):
                 columns = [pa.Array.from_buffers(pa.int32(), part.shape[1],
                            [None, pa.py_buffer(column)]) for column in part]  # fmt: skip
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA))

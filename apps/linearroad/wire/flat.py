@@ -12,7 +12,7 @@ from linearroad.schema import FIELDS, LINE_TOO_LONG, REASONS
 from linearroad.tables.text import format_answers, parse
 from linearroad.wire._kernels import format_rows, parse_answers
 from linearroad.wire.connection import Connection, Cut
-from linearroad.wire.format import ERROR, Answers, Block, other_side_failed
+from linearroad.wire.format import ERROR, Answers, Block, Unended, other_side_failed, pieces
 
 __all__ = ["Flat", "answer_lines"]
 
@@ -55,7 +55,7 @@ class _Text:
         return shown + (f"... ({end - begin:,} bytes)" if end - begin > MOST_SHOWN else "")
 
 
-class Flat:
+class Flat(Unended):
     """Lines of text."""
 
     name, rules, marks = "flat", "paper", False
@@ -64,18 +64,11 @@ class Flat:
         """A function from rows to lines."""
 
         def encode(block: Block) -> Iterator[Any]:
-            for begin in range(0, block.shape[1], ROWS):
-                part = block[:, begin : begin + ROWS]
+            for part in pieces(block, ROWS):
                 text = np.empty(ROW_BYTES * part.shape[1], np.uint8)
                 yield text[: format_rows(text, part)]
 
         return encode
-
-    def last_rows(self) -> bytes:
-        """Nothing follows the last line."""
-        return b""
-
-    last_answers = last_rows
 
     def rows(
         self, connection: Connection, on_reject: Callable[[int, str, str], None]

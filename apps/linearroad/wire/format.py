@@ -18,11 +18,13 @@ __all__ = [
     "MOST_ERROR_BYTES",
     "Answers",
     "Block",
+    "Unended",
     "Wire",
     "empty_block",
     "error_line",
     "mark",
     "other_side_failed",
+    "pieces",
 ]
 
 #: Rows as an array of fifteen columns (`schema.INPUT_COLUMNS`). Blocks that were received are
@@ -90,6 +92,22 @@ class Answers:
             if item.name != "malformed"
         }
         return replace(self, **columns)
+
+
+class Unended:
+    """A wire on which nothing follows the last rows and answers: the connection's end is theirs."""
+
+    def last_rows(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    last_answers = last_rows
+
+
+def pieces(block: Block, rows: int) -> Iterator[Block]:
+    """A block in pieces of at most so many rows."""
+    for begin in range(0, block.shape[1], rows):
+        yield block[:, begin : begin + rows]
 
 
 class Wire(Protocol):

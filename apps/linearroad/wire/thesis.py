@@ -23,7 +23,15 @@ from linearroad.wire._kernels import (
     tuples_of_answers,
 )
 from linearroad.wire.connection import Connection, Cut
-from linearroad.wire.format import ERROR, MOST_ERROR_BYTES, Answers, Block, other_side_failed
+from linearroad.wire.format import (
+    ERROR,
+    MOST_ERROR_BYTES,
+    Answers,
+    Block,
+    Unended,
+    other_side_failed,
+    pieces,
+)
 
 __all__ = ["Thesis", "TupleAnswers"]
 
@@ -42,7 +50,7 @@ class TupleAnswers(Answers):
     tuples: Tuples = field(default_factory=lambda: np.empty((0, ANSWER_FIELDS), np.int32))
 
 
-class Thesis:
+class Thesis(Unended):
     """Tuples of fixed length."""
 
     name, rules, marks = "thesis", "thesis", False
@@ -51,19 +59,12 @@ class Thesis:
         """A function from rows of the thesis to tuples."""
 
         def encode(block: Block) -> Iterator[Any]:
-            for begin in range(0, block.shape[1], ROWS):
-                part = block[:, begin : begin + ROWS]
+            for part in pieces(block, ROWS):
                 tuples = np.empty((part.shape[1], TUPLE_FIELDS), np.int32)
                 to_tuples(part, tuples)
                 yield tuples.astype("<i4", copy=False)
 
         return encode
-
-    def last_rows(self) -> bytes:
-        """Nothing follows the last tuple."""
-        return b""
-
-    last_answers = last_rows
 
     def rows(
         self, connection: Connection, on_reject: Callable[[int, str, str], None]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from linearroad.driver.job import drive
 from linearroad.driver.results import DriveOptions, DriveResult
+from linearroad.run.job import RunOptions, run
 from linearroad.service.job import ServeOptions
 from linearroad.tables.history import History
 from linearroad.wire.connection import address
@@ -115,8 +116,9 @@ def server(place: str, folder: Path, *options: object) -> Iterator[subprocess.Po
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_drive_goes_on_after_the_service_was_killed_or_stopped(
-    directory: Path, expected: dict[str, list[str]], tmp_path: Path, how: signal.Signals
+    directory: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
+    run(directory, tmp_path / "run", History(), RunOptions("thesis"))
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"
     out, options = tmp_path / "out", DriveOptions("thesis", speed=30.0, reconnect_s=100.0)
@@ -136,7 +138,8 @@ def test_a_drive_goes_on_after_the_service_was_killed_or_stopped(
         driver.join(100.0)
     (result,) = found
     assert (result.ended, result.reconnections) == (None, 1)
-    assert without_emit(out / "output.csv", "thesis") == expected["thesis"]
+    whole = without_emit(tmp_path / "run" / "output.csv", "thesis")
+    assert without_emit(out / "output.csv", "thesis") == whole
 
 
 def test_another_driver_begins_anew_after_one_that_was_cut(case: Scenario, tmp_path: Path) -> None:
