@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,7 +30,8 @@ from xstream.recovery.owners import Recoverable, check_functions, owners_of
 
 __all__ = ["CheckpointStats", "Checkpoints"]
 
-#: A last checkpoint, before a run ends at a signal, is not begun if the one before took longer.
+#: How long a run that ends at a signal waits for a checkpoint. No last one is begun if the one
+#: before took longer to write or to load.
 LAST_S = 1.0
 _QUERY, _STATS = "query", "stats"
 
@@ -215,11 +217,30 @@ class Checkpoints:
     # -- at the end --------------------------------------------------------------------------
 
     def take_last(self, built: Assembly) -> None:
-        """Take a checkpoint at which the run ends, unless that would take too long."""
-        self.poll(wait=self.stats.longest_write_s <= LAST_S)
-        if self._pending is None and self.stats.longest_write_s <= LAST_S:
+        """Take a checkpoint at which the run ends, unless that would take too long.
+
+        Then the one before serves, if there is one.
+        """
+        if not self._generations.numbers():
+            self.poll(wait=True)
+        until = time.perf_counter() + LAST_S
+        while self._pending is not None and time.perf_counter() < until:
+            self.poll()
+            time.sleep(LAST_S / 100)
+        if self._pending is not None:
+            self._cancel()
+        elif max(self.stats.longest_write_s, self.stats.load_s) <= LAST_S:
             self.take(built, time.perf_counter())
             self.poll(wait=True)
+
+    def _cancel(self) -> None:
+        """End the child that writes, and remove what it has written."""
+        pending, self._pending = self._pending, None
+        assert pending is not None
+        os.kill(self._child, signal.SIGKILL)
+        lib.xs_image_written(self._child, True)
+        self._child = 0
+        self._generations.give_up(pending)
 
     def close(self) -> None:
         """Complete what is being written."""

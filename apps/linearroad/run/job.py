@@ -112,7 +112,10 @@ def run(
                     engine.checkpoints = out / CHECKPOINTS
                 if digested:
                     output = DigestOutput(engine, taker.take_counts)
-                    _execute(engine, taker, look, None if kept is None else kept.of(engine))
+                    # A checkpoint has everything that comes of a saved state.
+                    _execute(
+                        engine, taker, look, None if kept is None or go_on else kept.of(engine)
+                    )
                     _keep_digests(source, out, output, taker.result, options)
                 else:
                     connect_writer(engine, taker.take, taker.at_least)
