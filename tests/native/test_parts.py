@@ -17,15 +17,17 @@ XSTREAM = HERE.parents[1] / "xstream"
 pytestmark = [pytest.mark.sanitizer, pytest.mark.timeout(900)]
 
 
-def compiled(folder: Path, flags: list[str]) -> Path:
-    program = folder / "parts"
+def compiled(folder: Path, flags: list[str], name: str = "parts") -> Path:
+    """A program here, with the core, but without what needs Python."""
+    program = folder / name
     compiler = shlex.split(os.environ.get("CC", "cc"))
-    rooms = ("sigseg", "engine", "sched", "kernels", "ops")
-    core = [str(path) for room in rooms for path in sorted((XSTREAM / room).glob("*.c"))]
+    rooms = ("sigseg", "engine", "sched", "kernels", "ops", *(["io"] if name == "links" else []))
+    found = [path for room in rooms for path in sorted((XSTREAM / room).glob("*.c"))]
+    core = [str(path) for path in found if path.name != "python_memory.c"]
     subprocess.run(
         [*compiler, "-std=gnu11", "-O1", "-g", "-pthread", "-Wall", "-Wextra",
          "-Wno-unused-parameter", "-Wno-missing-field-initializers", f"-I{XSTREAM}", *flags,
-         str(HERE / "parts.c"), *core, "-o", str(program), "-lm"],
+         str(HERE / f"{name}.c"), *core, "-o", str(program), "-lm"],
         check=True,
     )  # fmt: skip
     return program
