@@ -118,29 +118,13 @@ static int32_t hand_over_nulls(xs_datagrams *from, xs_feed_block *block)
     int64_t samples = from->gap_left < NULLS ? from->gap_left : NULLS;
     *block = (xs_feed_block){.arrived_ns = from->last_ns};
     if (!from->options.window) block->step = samples;
-    if (!intake_columns(in, samples, block)) return intake_fail(in, "out of memory");
-    for (int32_t i = 0; i < in->record.fields; i++) {
-        const xs_record_field *field = &in->field[i];
-        int64_t bytes = field->kind == XS_PLAIN ? field->bytes : 8;
-        char *to = xs_seg_own_data(block->column[i]);
-        for (int64_t j = 0; j < samples; j++) memcpy(to + j * bytes, field->null, (size_t)bytes);
-    }
+    if (!intake_nulls(in, samples, block)) return intake_fail(in, "out of memory");
     from->gap_left -= samples;
     in->position += samples;
     return XS_OK;
 }
 
 /* -- one datagram after another ------------------------------------------------------------ */
-
-static uint64_t number_at(const char *header, int32_t offset, int32_t bytes, int32_t swap)
-{
-    uint64_t number = 0;
-    for (int32_t i = 0; i < bytes; i++) {
-        int32_t place = swap ? bytes - 1 - i : i;
-        number |= (uint64_t)(unsigned char)header[offset + place] << 8 * i;
-    }
-    return number;
-}
 
 /* The next datagram in order becomes `waiting`; XS_WAIT if others have to arrive first. */
 static int32_t next_datagram(xs_datagrams *from, bool final)
@@ -286,10 +270,10 @@ static int32_t check_batch(xs_datagrams *from, int32_t got, int32_t slots)
                                (long long)from->in.record.bytes);
         }
         xs_datagram datagram = {.bytes = bytes, .arrived_ns = arrived_ns, .data = from->batch[i].data};
-        datagram.sequence = number_at(from->header[i], options->sequence_offset, options->sequence_bytes,
-                                      options->sequence_swap);
-        datagram.sample = number_at(from->header[i], options->sample_offset, options->sample_bytes,
-                                    options->sample_swap);
+        datagram.sequence = intake_number(from->header[i] + options->sequence_offset,
+                                          options->sequence_bytes, options->sequence_swap);
+        datagram.sample = intake_number(from->header[i] + options->sample_offset, options->sample_bytes,
+                                        options->sample_swap);
         if (slot && bytes > slot) { /* in two parts: joined in the spill */
             memcpy(spill_of(from, i), datagram.data, (size_t)slot);
             datagram.data = spill_of(from, i);

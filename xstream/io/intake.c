@@ -140,6 +140,26 @@ bool intake_columns(xs_intake *intake, int64_t samples, xs_feed_block *block)
     return true;
 }
 
+bool intake_nulls(xs_intake *intake, int64_t samples, xs_feed_block *block)
+{
+    if (!intake_columns(intake, samples, block)) return false;
+    for (int32_t i = 0; i < intake->record.fields; i++) {
+        const xs_record_field *field = &intake->field[i];
+        int64_t bytes = field->kind == XS_PLAIN ? field->bytes : 8;
+        char *to = xs_seg_own_data(block->column[i]);
+        for (int64_t j = 0; j < samples; j++) memcpy(to + j * bytes, field->null, (size_t)bytes);
+    }
+    return true;
+}
+
+uint64_t intake_number(const char *at, int32_t bytes, int32_t swap)
+{
+    uint64_t number = 0;
+    for (int32_t i = 0; i < bytes; i++)
+        number |= (uint64_t)(unsigned char)at[swap ? bytes - 1 - i : i] << 8 * i;
+    return number;
+}
+
 bool intake_unpack(xs_intake *intake, const char *records, int64_t count, xs_feed_block *block)
 {
     if (!intake_columns(intake, count * intake->record.samples, block)) return false;

@@ -44,7 +44,9 @@ int32_t intake_fail(xs_intake *intake, const char *format, ...) __attribute__((f
 int32_t intake_await(xs_intake *intake, int64_t patience_ns);
 /* Segments for the columns of a block, to be filled; false without memory. */
 bool intake_columns(xs_intake *intake, int64_t samples, xs_feed_block *block);
+bool intake_nulls(xs_intake *intake, int64_t samples, xs_feed_block *block); /* missing samples */
 bool intake_unpack(xs_intake *intake, const char *records, int64_t count, xs_feed_block *block);
+uint64_t intake_number(const char *at, int32_t bytes, int32_t swap); /* of a header; little-endian */
 struct msghdr;
 /* When the kernel received a message, by CLOCK_MONOTONIC; also reads its count of dropped datagrams. */
 int64_t intake_arrival_ns(xs_intake *intake, struct msghdr *message);
