@@ -35,8 +35,8 @@ test-slow: install ## the tests that take minutes
 asan: install ## segments, engine and operators under AddressSanitizer and UBSan; PART=engine runs that
 	$(BIN)/python tests/run_sanitized.py $(if $(PART),--part $(PART))
 
-fuzz: install ## fuzz the parsers of files, for a minute or SECONDS; ONLY=csv fuzzes that format
-	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),60) $(if $(ONLY),--only $(ONLY))
+fuzz: install ## fuzz the parsers of files, for a minute or SECONDS; ONLY=csv fuzzes that format, COVERAGE=1 guided by atheris
+	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(if $(COVERAGE),--coverage)
 
 chaos: install ## kill runs, break their disks and damage their checkpoints, for 20 minutes or SECONDS
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),1200) $(if $(SEED),--seed $(SEED))

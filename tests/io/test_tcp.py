@@ -432,7 +432,8 @@ def test_a_stop_ends_a_sink_whose_peer_does_not_read() -> None:
 )
 def test_ctrl_c_ends_what_waits_for_a_peer(declared: str) -> None:
     script = f"""
-import numpy as np, xstream as xs
+import signal, numpy as np, xstream as xs
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 q = xs.Query()
 {declared.format(port=free_port())}
 told = []
