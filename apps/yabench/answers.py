@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xstream import InputError
 from yabench.bindings import Bag, binding_of
+from yabench.columns import Columns
 
-__all__ = ["Answer", "answer_of", "read_answers"]
+__all__ = ["Answer", "answer_of", "columns_of_arrow", "read_answers", "recorded"]
+
+#: Results with more bindings than this are kept as Arrow files beside the others.
+MOST_INLINE = 10_000
+_FILE_NAME = re.compile(r"result-\d{1,9}\.arrow")
 
 
-@dataclass(frozen=True)
 class Answer:
-    """One result of an engine."""
+    """One result of an engine: its bindings as a multiset, or as columns of numbers."""
 
-    bindings: Bag
-    #: The time that the engine gave it, in ms: the end of its window, or when it was reported.
-    named_ms: int | None = None
-    #: When it arrived, in ms after the start of the stream.
-    arrival_ms: float | None = None
-    #: The variables in the order in which the engine named them; empty where it did not.
-    variables: tuple[str, ...] = field(default=(), compare=False)
+    def __init__(
+        self,
+        bindings: Bag | Columns,
+        named_ms: int | None = None,
+        arrival_ms: float | None = None,
+        variables: tuple[str, ...] = (),
+    ) -> None:
+        self._given = bindings
+        #: The time that the engine gave it, in ms: the end of its window, or when it was reported.
+        self.named_ms = named_ms
+        #: When it arrived, in ms after the start of the stream.
+        self.arrival_ms = arrival_ms
+        #: The variables in the order in which the engine named them; empty where it did not.
+        self.variables = variables
+
+    @cached_property
+    def bindings(self) -> Bag:
+        """The multiset of bindings."""
+        return self._given.bag() if isinstance(self._given, Columns) else self._given
+
+    @property
+    def columns(self) -> Columns | None:
+        """The bindings as columns, where they came so."""
+        return self._given if isinstance(self._given, Columns) else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no bindings."""
+        return not len(self._given)
+
+    def with_bindings(self, bindings: Bag) -> Answer:
+        """Return the same result with other bindings."""
+        return Answer(bindings, self.named_ms, self.arrival_ms, self.variables)
 
     @property
     def time_ms(self) -> float | None:
@@ -39,7 +72,7 @@ def read_answers(path: Path) -> list[Answer]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     try:
-        return [answer_of(relation) for relation in _relations(text)]
+        return [answer_of(relation, path.parent) for relation in _relations(text)]
     except (InputError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -71,13 +104,18 @@ def _parsed(line: str, number: int) -> Any:
         raise InputError(f"result {number} is not JSON: {error}") from error
 
 
-def answer_of(relation: Mapping[str, Any]) -> Answer:
-    """Return one result.
+def answer_of(relation: Mapping[str, Any], folder: Path | None = None) -> Answer:
+    """Return one result; columns that are in a file of their own are read from a folder.
 
     >>> found = answer_of({"timestamp": 5000, "bindings": [{"avg": 3.5}]})
     >>> found.named_ms, found.bindings.total()
     (5000, 1)
     """
+    if "arrow_file" in relation:
+        columns: Columns | Any = _read_columns(relation["arrow_file"], folder)
+        return Answer(columns, _time(relation.get("timestamp")), _arrival(relation))
+    if isinstance(relation.get("columns"), Columns):
+        return Answer(relation["columns"], _time(relation.get("timestamp")), _arrival(relation))
     if "columns" in relation:
         return _columnar(relation)
     results = relation.get("results", relation)
@@ -114,6 +152,53 @@ def _columnar(relation: Mapping[str, Any]) -> Answer:
     rows: Iterable[Sequence[Any]] = zip(*(columns[name] for name in names), strict=True)
     bag = Bag(binding_of(dict(zip(names, row, strict=True))) for row in rows)
     return Answer(bag, _time(relation.get("timestamp")), _arrival(relation))
+
+
+def columns_of_arrow(body: Any) -> Columns:
+    """Return the columns of an Arrow stream; they are whole numbers or floats."""
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(body) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+        arrays: dict[str, Any] = {}
+        for name in table.column_names:
+            array = table.column(name).to_numpy()
+            if array.dtype.kind not in "iuf":
+                raise InputError(f"the column {name!r} of a result is not of numbers")
+            kind = np.float64 if array.dtype.kind == "f" else np.int64
+            arrays[name.lstrip("?$")] = np.asarray(array, kind)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"a result is not an Arrow stream: {error}") from error
+    return Columns(arrays)
+
+
+def _read_columns(name: Any, folder: Path | None) -> Columns:
+    if folder is None or not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+        raise InputError(f"{name!r} cannot be the file of a result")
+    try:
+        return columns_of_arrow((folder / name).read_bytes())
+    except OSError as error:
+        raise InputError(f"{folder / name} cannot be read: {error}") from error
+
+
+def recorded(results: Iterable[Mapping[str, Any]], folder: Path) -> Iterator[str]:
+    """Yield the lines of a file of results; large ones become Arrow files in the same folder."""
+    import pyarrow as pa
+
+    for number, result in enumerate(results, start=1):
+        columns = result.get("columns")
+        line = dict(result)
+        if isinstance(columns, Columns) and len(columns) > MOST_INLINE:
+            del line["columns"]
+            line["arrow_file"] = f"result-{number}.arrow"
+            table = pa.table(columns.arrays)
+            with pa.ipc.new_stream(str(folder / line["arrow_file"]), table.schema) as stream:
+                stream.write_table(table)
+        elif isinstance(columns, Columns):
+            line["columns"] = {name: array.tolist() for name, array in columns.arrays.items()}
+        yield json.dumps(line) + "\n"
 
 
 def _arrival(relation: Mapping[str, Any]) -> float | None:

@@ -9,12 +9,12 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from xstream import InputError
 from xstream.console import Progress, command_line, whole_file
+from yabench.answers import recorded
 from yabench.engines import Engine, engine_of
 from yabench.judge import judge
 from yabench.oracle import Oracle, SparqlOracle
@@ -89,9 +89,8 @@ def _run(test: Test, engine: Engine, run: int, folder: Path, records: Records) -
         "samples": outcome.samples, "date": began, "command": command_line(),
     }  # fmt: skip
     if not engine.missing:
-        with whole_file(folder / "results.jsonl") as part:
-            lines = (json.dumps(result) + "\n" for result in outcome.results)
-            part.write_text("".join(lines), encoding="utf-8")
+        with whole_file(folder / "results.jsonl") as part, part.open("w", encoding="utf-8") as file:
+            file.writelines(recorded(outcome.results, folder))
         found |= _judged(test, engine, records, outcome)
     with whole_file(folder / "outcome.json") as part:
         part.write_text(json.dumps(found), encoding="utf-8")
@@ -103,7 +102,7 @@ def _judged(test: Test, engine: Engine, records: Records, outcome: Outcome) -> d
     oracle = oracle_of(test, records)
     answers = outcome.answers()
     if engine.form == "ntriples" and test.language == "sql":
-        answers = [replace(each, bindings=as_records(each.bindings)) for each in answers]
+        answers = [each.with_bindings(as_records(each.bindings)) for each in answers]
     judged = {"strict": judge(oracle, test.windowing, answers).to_json()}
     if test.gracious:
         judged["gracious"] = judge(oracle, test.windowing, answers, gracious=True).to_json()

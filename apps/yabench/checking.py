@@ -80,5 +80,5 @@ def _check_own(
         raise InputError(f"{stream}: the oracle of {name} is SQL, over .arrow or .parquet files")
     given = read_answers(answers)
     if test.language == "sql":
-        given = [replace(each, bindings=as_records(each.bindings)) for each in given]
+        given = [each.with_bindings(as_records(each.bindings)) for each in given]
     return judge(oracle, windowing, given, gracious)

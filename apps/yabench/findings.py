@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["finding"]
 
 
+#: With more bindings than this, a finding says what is missing but does not look for the reason.
+MOST_BINDINGS = 2_000_000
 #: Where more times lie within a slide, no shift is looked for without gracious mode.
 MOST_TIMES_PER_SLIDE = 1000
 
@@ -33,7 +35,7 @@ def finding(
     wrong = [window for window in found.windows if not window.right]
     if not wrong and not found.stray:
         return _right(found)
-    if not any(answer.bindings for answer in answers):
+    if all(answer.empty for answer in answers):
         return f"The engine reported no bindings at all; {len(wrong)} windows should have some."
     shifted = _shifted(found, oracle, gracious)
     reason = shifted or _reason(found, wrong, oracle, answers)
@@ -79,7 +81,9 @@ def _range(values: Sequence[int]) -> str:
 def _shifted(found: Judgement, oracle: Oracle, gracious: Callable[[], Judgement]) -> str:
     """Return by how much the windows of an engine are shifted, if most of them are."""
     slides = oracle.times[-1] / found.windowing.slide_ms + 1
-    if found.gracious or found.stray or len(oracle.times) / slides > MOST_TIMES_PER_SLIDE:
+    size = sum(window.actual + window.expected for window in found.windows)
+    dense = len(oracle.times) / slides > MOST_TIMES_PER_SLIDE or size > MOST_BINDINGS
+    if found.gracious or found.stray or dense:
         return ""
     moved = gracious()
     wrong = [w for w in moved.windows if w.start_shift_ms or w.end_shift_ms]
@@ -97,9 +101,6 @@ def _reason(
     found: Judgement, wrong: Sequence[Judged], oracle: Oracle, answers: Sequence[Answer]
 ) -> str:
     """Return the reason that explains most of what is missing or unexpected."""
-    reported: Bag = Bag()
-    for answer in answers:
-        reported.update(answer.bindings)
     missing = sum(1 for window in wrong if window.recall < 1)
     unexpected = sum(1 for window in wrong if window.precision < 1)
     late = _lateness(found)
@@ -110,6 +111,11 @@ def _reason(
         if elsewhere == len(wrong):
             return f"they have no results although there should be some{late}"
         return f"bindings are lost, the recall falls to {_lowest(wrong, 'recall')}{late}"
+    if sum(window.actual + window.expected for window in found.windows) > MOST_BINDINGS:
+        return f"bindings are both missing and unexpected{late}"
+    reported: Bag = Bag()
+    for answer in answers:
+        reported.update(answer.bindings)
     gone = _items_kept(found, wrong, oracle, reported)
     if gone:
         return f"they contain bindings of items that had left the window before{late}"

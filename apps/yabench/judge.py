@@ -8,6 +8,7 @@ from typing import Any
 
 from yabench.answers import Answer
 from yabench.bindings import Bag, Binding, Score, bag_size, differing, f1_of, matched, score, shown
+from yabench.columns import Comparison, compare
 from yabench.oracle import Oracle
 from yabench.pairing import Pairs, paired
 from yabench.reports import expected_reports
@@ -101,14 +102,18 @@ def judge(
     pairs = paired(answers, windows, windowing, expected)
     judged = []
     for done, window in enumerate(windows):
+        if progress:
+            progress(done, len(windows))
+        compared = _compared(oracle, windowing, window, pairs)
+        if compared is not None and (compared.score.right or not gracious):
+            judged.append(_judged(oracle, window, window.scope, compared, pairs))
+            continue
         actual, scope, right = pairs.bindings(window), window.scope, expected(window)
         if gracious and not score(right, actual).right:
             scope = _best_scope(oracle, windowing, window, actual)
             right = expected_reports(oracle, windowing, window, scope)
-        judged.append(_judged(oracle, window, scope, right, actual, pairs))
-        if progress:
-            progress(done + 1, len(windows))
-    stray = sum(1 for answer in pairs.stray if answer.bindings)
+        judged.append(_judged(oracle, window, scope, _general(right, actual), pairs))
+    stray = sum(1 for answer in pairs.stray if not answer.empty)
     found = Judgement(windowing, gracious, tuple(judged), stray)
 
     def moved() -> Judgement:
@@ -121,7 +126,7 @@ def _last_named(answers: Sequence[Answer], windowing: Windowing) -> int:
     """Return the last window end that results with bindings name."""
     if windowing.policy == "content-change":
         return 0
-    named = (a.named_ms for a in answers if a.named_ms is not None and a.bindings)
+    named = (a.named_ms for a in answers if a.named_ms is not None and not a.empty)
     return max((time for time in named if time % windowing.step_ms == 0), default=0)
 
 
@@ -137,7 +142,7 @@ def _renamed(answers: Sequence[Answer], variables: Sequence[str]) -> Sequence[An
         bag: Bag = Bag()
         for binding, count in answer.bindings.items():
             bag[_with_names(binding, names)] += count
-        return replace(answer, bindings=bag)
+        return answer.with_bindings(bag)
 
     return [renamed(answer) for answer in answers]
 
@@ -174,20 +179,35 @@ def _borders(oracle: Oracle, border: int, slide_ms: int) -> list[int]:
     return sorted({border, *near, *({after_last} if abs(after_last - border) <= slide_ms else ())})
 
 
-def _judged(
-    oracle: Oracle, window: Window, scope: Scope, right: Bag, actual: Bag, pairs: Pairs
-) -> Judged:
+def _compared(
+    oracle: Oracle, windowing: Windowing, window: Window, pairs: Pairs
+) -> Comparison | None:
+    """Compare a window column by column, where results and oracle have columns."""
+    if windowing.policy == "content-change":
+        return None
+    actual = pairs.columns(window)
+    right = None if actual is None else oracle.columns(window.scope)
+    return None if actual is None or right is None else compare(right, actual)
+
+
+def _general(right: Bag, actual: Bag) -> Comparison:
     found: Score = score(right, actual)
-    arrival = pairs.arrival_ms(window)
     missing, unexpected = (Bag(), Bag()) if found.right else differing(right, actual)
+    return Comparison(found, sorted(missing), sorted(unexpected))
+
+
+def _judged(
+    oracle: Oracle, window: Window, scope: Scope, found: Comparison, pairs: Pairs
+) -> Judged:
+    arrival = pairs.arrival_ms(window)
     return Judged(
         window.scope.start,
         window.end,
-        *found,
+        *found.score,
         delay_ms=None if arrival is None else arrival - window.end,
         items=oracle.items(window.scope),
         start_shift_ms=scope.start - window.scope.start,
         end_shift_ms=scope.end - window.scope.end,
-        missing=tuple(shown(missing)),
-        unexpected=tuple(shown(unexpected)),
+        missing=tuple(shown(found.missing)),
+        unexpected=tuple(shown(found.unexpected)),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from xstream import InputError
 from xstream.console import require_package
 from yabench.bindings import Bag, Binding, binding_of
+from yabench.columns import Columns
 from yabench.stream import Literal, RdfStream
 from yabench.windows import Scope
 
@@ -44,6 +45,10 @@ class Oracle(ABC):
     @abstractmethod
     def items(self, scope: Scope) -> int:
         """Return the number of items in a range."""
+
+    def columns(self, scope: Scope) -> Columns | None:
+        """Return the same results as columns of numbers; None where the oracle has none."""
+        return None
 
     def prepare(self, scopes: Sequence[Scope]) -> None:  # noqa: B027 - an oracle may do without
         """Evaluate the query for many ranges at once, where the oracle can."""

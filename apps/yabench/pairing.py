@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from yabench.answers import Answer
 from yabench.bindings import Bag, matched
+from yabench.columns import Columns
 from yabench.windows import Window, Windowing
 
 __all__ = ["Pairs", "paired"]
@@ -25,6 +26,15 @@ class Pairs:
         for answer in self.of.get(window.number, ()):
             found.update(answer.bindings)
         return found
+
+    def columns(self, window: Window) -> Columns | None:
+        """Return the same as columns, if all its results came so."""
+        parts = [answer.columns for answer in self.of.get(window.number, ())]
+        return (
+            Columns.joined([part for part in parts if part is not None])
+            if None not in parts
+            else None
+        )
 
     def arrival_ms(self, window: Window) -> float | None:
         """Return when the last result of a window arrived."""

@@ -9,6 +9,7 @@ whole stream: a window has the bindings whose items all lie in it. Otherwise it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from xstream import InputError
 from xstream.console import require_package
 from yabench.bindings import Bag, Binding, bag_size, binding_of
+from yabench.columns import Columns
 from yabench.oracle import Oracle
 from yabench.weather import Records
 from yabench.windows import Scope
@@ -38,8 +40,7 @@ class SqlOracle(Oracle):
         self._times = records.time
         self.times = np.unique(records.time).tolist()
         self._connection = duckdb.connect(":memory:", config={"threads": 2})
-        self._connection.register("items_arrow", records.table())
-        self._connection.execute("CREATE TABLE items AS SELECT * FROM items_arrow")
+        self._connection.register("items", records.table())
         self._connection.execute(
             "CREATE TABLE scopes (scope BIGINT, start_ms BIGINT, end_ms BIGINT)"
         )
@@ -70,29 +71,51 @@ class SqlOracle(Oracle):
         ordered = f"SELECT {names} FROM ({self.query.rstrip().rstrip(';')}) ORDER BY last_ms"
         columns = self._run(ordered).fetchnumpy()
         self._first, self._last = (np.asarray(columns[name], np.int64) for name in _SPAN)
-        lists = [_plain(columns[name]) for name in self.variables]
-        self._bindings = _bindings(self.variables, lists)
+        self._found = {name: columns[name] for name in self.variables}
+        numbers = all(
+            isinstance(c, np.ndarray) and c.dtype.kind in "iuf" and not np.ma.isMaskedArray(c)
+            for c in self._found.values()
+        )
+        self._numbers = (
+            Columns({n: _number(c) for n, c in self._found.items()}) if numbers else None
+        )
+
+    @cached_property
+    def _bindings(self) -> list[Binding]:
+        """All bindings; only for results that are not compared column by column."""
+        if self._numbers is not None:
+            return self._numbers.bindings()
+        lists = [column.tolist() for column in self._found.values()]
+        names = self.variables
+        return [binding_of(dict(zip(names, row, strict=True))) for row in zip(*lists, strict=True)]
+
+    def columns(self, scope: Scope) -> Columns | None:
+        """Return the results for the records in a range as columns."""
+        if not self.monotone or self._numbers is None:
+            return None
+        rows = self._within(scope)
+        return Columns({name: array[rows] for name, array in self._numbers.arrays.items()})
 
     def results(self, scope: Scope) -> Bag:
         """Return the results for the records in a range."""
         found = self._cache.get(scope)
         if found is None and self.monotone:
-            found = self._cache[scope] = Bag(self._bindings[i] for i in self._within(scope))
+            rows = self._within(scope).tolist()
+            found = self._cache[scope] = Bag(self._bindings[row] for row in rows)
         elif found is None:
             self.prepare([scope])
             found = self._cache[scope]
         return found
 
-    def _within(self, scope: Scope) -> list[int]:
+    def _within(self, scope: Scope) -> NDArray[np.int64]:
         low, high = np.searchsorted(self._last, scope)
-        rows: list[int] = (low + np.flatnonzero(self._first[low:high] >= scope.start)).tolist()
-        return rows
+        return np.asarray(low + np.flatnonzero(self._first[low:high] >= scope.start), np.int64)
 
     def arrivals(self, scope: Scope, since: int) -> list[tuple[int, Binding]] | None:
         """Return the bindings of a range that are complete at `since` or later, and when."""
         if not self.monotone:
             return None
-        rows = (row for row in self._within(scope) if self._last[row] >= since)
+        rows = (row for row in self._within(scope).tolist() if self._last[row] >= since)
         return [(int(self._last[row]), self._bindings[row]) for row in rows]
 
     def prepare(self, scopes: Sequence[Scope]) -> None:
@@ -183,16 +206,5 @@ def _best(
     return Scope(-best[2], -best[3])
 
 
-def _plain(column: Any) -> list[Any]:
-    values: list[Any] = column.tolist()
-    return values
-
-
-def _bindings(names: Sequence[str], columns: Sequence[list[Any]]) -> list[Binding]:
-    """Return the bindings of columns; numbers need no interpretation, so they are fast."""
-    order = sorted(range(len(names)), key=lambda place: names[place])
-    if all(isinstance(value, int | float) for column in columns for value in column[:1]):
-        keys = [names[place] for place in order]
-        rows = zip(*(map(float, columns[place]) for place in order), strict=True)
-        return [Binding((), tuple(zip(keys, row, strict=True))) for row in rows]
-    return [binding_of(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+def _number(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(np.float64 if column.dtype.kind == "f" else np.int64, copy=False)

@@ -30,19 +30,17 @@ def expected_reports(oracle: Oracle, windowing: Windowing, window: Window, scope
 def _new_bindings(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> Bag:
     """Return what is new in each report, compared with the report before it.
 
-    Items that leave when the window moves leave first: what remains of the window before is not new
-    unless its result changed.
+    Where items only add results, what is new are the results that the items of the window before
+    do not have. Other results, such as averages, are new whenever they differ from the last report.
     """
     kept = Scope(scope.start, max(scope.start, window.opened))
-    before = oracle.results(kept)
     if oracle.monotone:
-        return oracle.results(scope) - before
+        return oracle.results(scope) - oracle.results(kept)
+    before = Bag()  # nothing has been reported before the first item
+    if oracle.items(Scope(0, window.opened)):
+        before = oracle.results(windowing.window(window.number - 1).scope)
     found: Bag = Bag()
-    if _items_left(oracle, windowing, window, scope):
-        found += before - oracle.results(windowing.window(window.number - 1).scope)
-    elif not oracle.items(Scope(0, window.opened)):
-        before = Bag()  # nothing has been reported yet
-    for content in _changes(oracle, window, scope):
+    for content in _contents(oracle, windowing, window, scope):
         now = oracle.results(content)
         found += now - before
         before = now
@@ -52,14 +50,14 @@ def _new_bindings(oracle: Oracle, windowing: Windowing, window: Window, scope: S
 def _whole_contents(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> Bag:
     """Return the results of the whole content at each change, added up."""
     found: Bag = Bag()
-    contents = list(_changes(oracle, window, scope))
-    left_alone = not contents or contents[0].end > window.opened + 1
-    if left_alone and _items_left(oracle, windowing, window, scope):
-        found += oracle.results(Scope(scope.start, max(scope.start, window.opened)))
+    every = _contents(oracle, windowing, window, scope)
     if not oracle.monotone:
-        for content in contents:
+        for content in every:
             found.update(oracle.results(content))
         return found
+    contents = list(_changes(oracle, window, scope))
+    if len(contents) < len(every):
+        found += oracle.results(Scope(scope.start, max(scope.start, window.opened)))
     # A binding that is new at one change is part of all later reports of the window.
     before = oracle.results(Scope(scope.start, max(scope.start, window.opened)))
     for binding, count in before.items():
@@ -82,6 +80,18 @@ def _changes(oracle: Oracle, window: Window, scope: Scope) -> Iterator[Scope]:
     """Yield the content of the active window whenever items have entered."""
     for time in oracle.times_in(Scope(max(scope.start, window.opened), scope.end)):
         yield Scope(scope.start, time + 1)
+
+
+def _contents(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> list[Scope]:
+    """Return the content at each change: when items enter, and when they only leave.
+
+    Items leave when the window before closes; if others enter at that very time, it is one change.
+    """
+    contents = list(_changes(oracle, window, scope))
+    alone = not contents or contents[0].end > window.opened + 1
+    if alone and _items_left(oracle, windowing, window, scope):
+        contents.insert(0, Scope(scope.start, max(scope.start, window.opened)))
+    return contents
 
 
 def _items_left(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import IO, Any
 
 import psutil
 
-from yabench.answers import Answer, answer_of
+from yabench.answers import Answer, answer_of, columns_of_arrow
 from yabench.engines import Engine
 from yabench.feed import feed, writes
 from yabench.weather import Records
@@ -52,7 +53,8 @@ class _Process:
             stderr=errors, start_new_session=True,
         )  # fmt: skip
         self.ready, self.ended = threading.Event(), threading.Event()
-        self.lines: list[tuple[float, bytes]] = []
+        #: When each result arrived, its line, and the Arrow stream behind it.
+        self.lines: list[tuple[float, bytes, bytes]] = []
         self.samples: list[tuple[float, dict[str, float]]] = []
         self.threads = [
             threading.Thread(target=work, daemon=True) for work in (self._read, self._sample)
@@ -64,11 +66,12 @@ class _Process:
         output = self.process.stdout
         assert output is not None
         while line := output.readline(MOST_LINE_BYTES):
+            body = output.read(_arrow_bytes(line)) if b'"arrow_bytes"' in line[:200] else b""
             now = time.monotonic()
             if not self.ready.is_set() and b'"ready"' in line:
                 self.ready.set()
             elif line.strip():
-                self.lines.append((now, line))
+                self.lines.append((now, line, body))
         self.ready.set()
 
     def _sample(self) -> None:
@@ -88,7 +91,8 @@ class _Process:
                         total["threads"] += process.num_threads()
                 except psutil.Error:
                     del seen[process.pid]
-            self.samples.append((time.monotonic(), total))
+            if total["rss_mb"]:  # a process that has just ended has none
+                self.samples.append((time.monotonic(), total))
 
     def end(self, patience_s: float) -> str:
         """Wait for the end; return what went wrong."""
@@ -158,12 +162,14 @@ def _feed(
 
 def _collect(process: _Process, start_s: float, speed: float, outcome: Outcome) -> None:
     """Turn what was read into results and samples with times of the stream."""
-    for arrived, line in process.lines:
+    for arrived, line, body in process.lines:
         arrival_ms = round((arrived - start_s) * 1000 * speed, 3)
         try:
             found = json.loads(line)
-            if not isinstance(found, dict):
+            if not isinstance(found, dict) or "arrow_file" in found:
                 raise ValueError
+            if found.pop("arrow_bytes", None) is not None:
+                found["columns"] = columns_of_arrow(body)
             answer_of(found)
         except ValueError:
             outcome.failure = outcome.failure or (
@@ -175,7 +181,17 @@ def _collect(process: _Process, start_s: float, speed: float, outcome: Outcome) 
         outcome.samples.append({"time_ms": round((sampled - start_s) * 1000 * speed), **load})
 
 
+def _arrow_bytes(line: bytes) -> int:
+    """Return the length of the Arrow stream that follows a line; 0 if it makes no sense."""
+    try:
+        size = json.loads(line)["arrow_bytes"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    return size if isinstance(size, int) and 0 <= size <= MOST_LINE_BYTES else 0
+
+
 def _last_words(log: Path) -> str:
-    """Return the last line that an engine wrote to stderr."""
+    """Return the last line that an engine wrote to stderr; one that names an error, if any."""
     lines = log.read_bytes()[-4000:].decode(errors="replace").strip().splitlines()
-    return f" ({lines[-1][:200]})" if lines else ""
+    named = [line.strip() for line in lines if re.match(r"\s*(\w+\.)*\w*(Error|Exception)\b", line)]
+    return f" ({(named or lines)[-1][:200]})" if lines else ""

@@ -90,15 +90,23 @@ def generate(stations: int, interval_ms: int, duration_ms: int, seed: int) -> Re
     random = np.random.Generator(np.random.Philox(seed))
     first = random.integers(0, interval_ms, stations)
     base = random.random(stations)
-    noise = random.random((most, stations))
-    values = _MEAN + _BETWEEN_STATIONS * _bell(base) + _WITHIN_STATION * _bell(noise)
-    time = first + interval_ms * np.arange(most)[:, None]
-    kept = time < duration_ms
-    rounds, station = np.nonzero(kept)
-    time, value = time[kept], np.round(values[kept], 1)
-    order = np.lexsort((station, time))
-    observation = station * most + rounds
-    return Records(time[order], station[order], observation[order], value[order])
+    # Each round lies in an interval of its own, so all rounds have the same order of stations.
+    order = np.argsort(first, kind="stable")
+    counts = [
+        int(np.searchsorted(first[order] + interval_ms * k, duration_ms)) for k in range(most)
+    ]
+    ends = np.cumsum(counts)
+    time, station, observation = (np.empty(ends[-1], np.int64) for _ in range(3))
+    value = np.empty(ends[-1])
+    level = _MEAN + _BETWEEN_STATIONS * _bell(base)
+    for number, (end, count) in enumerate(zip(ends, counts, strict=True)):
+        part, chosen = slice(end - count, end), order[:count]
+        temperature = level + _WITHIN_STATION * _bell(random.random(stations))
+        time[part] = first[chosen] + interval_ms * number
+        station[part] = chosen
+        observation[part] = chosen * most + number
+        value[part] = np.round(temperature[chosen], 1)
+    return Records(time, station, observation, value)
 
 
 def _bell(uniform: NDArray[np.float64]) -> NDArray[np.float64]:

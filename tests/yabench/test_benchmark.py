@@ -128,7 +128,7 @@ def test_whole_contents_are_counted_as_if_each_change_were_evaluated() -> None:
 
 
 def write_test(folder: Path, text: str) -> Path:
-    for name in ("q1.sql", "q1.xstream", "q6.sql", "q6.xstream", "q6.duckdb.sql"):
+    for name in ("q1.sql", "q1.xstream", "q6.sql", "q6.xstream", "q6.duckdb.sql", "q6.rspql"):
         (folder / name).write_text((EXPERIMENTS / name).read_text())
     file = folder / "tests.toml"
     file.write_text(text)
@@ -146,6 +146,7 @@ gracious = true
 oracle = "q6.sql"
 engine = "q6.xstream"
 duckdb = "q6.duckdb.sql"
+rsp-js = "q6.rspql"
 [vars]
 TEMP = 0.0
 WSIZE_ms = 4000
@@ -171,6 +172,8 @@ def test_engines_are_judged_and_each_fault_is_named(tmp_path: Path) -> None:
     assert by_engine["faulty-shifted"]["judged"]["gracious"]["right"]
     if by_engine["rsp-js"]["missing"]:
         assert "xstream yabench install rsp-js" in by_engine["rsp-js"]["failure"]
+    else:
+        assert by_engine["rsp-js"]["judged"]["strict"]["right"], by_engine["rsp-js"]["failure"]
     began = time.monotonic()  # a second run has nothing to do
     again = run_tests(tests, tmp_path / "out", Progress.silent())
     assert time.monotonic() - began < 5
@@ -242,7 +245,11 @@ def test_a_new_adapter_works_and_is_short(tmp_path: Path, language: str, program
     assert made.exit_code == 0
     (adapter,) = tmp_path.glob("mine.*")
     assert len(adapter.read_text().splitlines()) <= 100
-    text = FILE.replace("q6", "q1").replace('duckdb = "q1.duckdb.sql"', "").replace("0.0", "50.0")
+    text = (
+        FILE.replace("q6", "q1")
+        .replace('duckdb = "q1.duckdb.sql"\nrsp-js = "q1.rspql"\n', "")
+        .replace("0.0", "50.0")
+    )
     tests = read_tests(write_test(tmp_path, text), [f"engine={program} {adapter}"])
     (found,) = run_tests(tests, tmp_path / "out", Progress.silent())
     assert found["judged"]["strict"]["right"], found["failure"]

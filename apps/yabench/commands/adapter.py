@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -43,23 +44,36 @@ def new_command(
     )
 
 
-def install_command(
-    engine: Annotated[str, typer.Argument(help="rsp-js, the engine that is no Python package.")],
-) -> None:
-    """Install an engine into a folder of its own."""
-    from yabench.engines import rsp_js_folder
+#: The program that installs an engine, and its arguments, by engine.
+_INSTALLERS: dict[str, tuple[str, ...]] = {
+    "rsp-js": ("npm", "install", "--no-audit", "--no-fund", "rsp-js@1.3.5", "n3"),
+    "flink": (sys.executable, "-m", "pip", "install", "--no-deps", "--upgrade", "--target", ".",
+              "apache-flink-libraries>=2.0,<3"),
+}  # fmt: skip
 
-    if engine != "rsp-js":
-        raise InputError(f"only rsp-js is installed by this command, not {engine!r}")
-    npm = shutil.which("npm")
-    if npm is None:
-        raise InputError("rsp-js needs node and npm, which are not installed")
-    folder = rsp_js_folder()
+
+def install_command(
+    engine: Annotated[str, typer.Argument(help="rsp-js, or flink (330 MB).")],
+) -> None:
+    """Install an engine that is no Python package into a folder of its own."""
+    from yabench.engines import engine_folder
+
+    if engine not in _INSTALLERS:
+        known = " and ".join(_INSTALLERS)
+        raise InputError(f"only {known} are installed by this command, not {engine!r}")
+    program, *arguments = _INSTALLERS[engine]
+    found = shutil.which(program)
+    if found is None:
+        raise InputError(f"{engine} needs {program}, which is not installed")
+    folder = engine_folder(engine)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
-    command = [npm, "install", "--no-audit", "--no-fund", "rsp-js@1.3.5", "n3"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if engine == "rsp-js":
+        (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
+    typer.echo(f"installing {engine} into {folder}")
+    done = subprocess.run(
+        [found, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no message"]
-        raise OperatorError(f"npm could not install rsp-js: {lines[-1]}")
-    typer.echo(f"rsp-js is installed in {folder}")
+        raise OperatorError(f"{Path(program).name} could not install {engine}: {lines[-1]}")
+    typer.echo(f"{engine} is installed in {folder}")

@@ -7,6 +7,7 @@ input, writes one JSON object for each result, and ends when its input ends.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from xstream import InputError
 
-__all__ = ["ENGINES", "Engine", "engine_of"]
+__all__ = ["ENGINES", "Engine", "engine_folder", "engine_of"]
 
 _HERE = Path(__file__).parent
 
@@ -34,6 +35,8 @@ class Engine:
     install: str = ""
     #: A file that must exist, for engines that are not Python packages.
     needs: Path | None = None
+    #: Programs that it starts.
+    programs: tuple[str, ...] = ()
 
     @property
     def missing(self) -> str:
@@ -42,19 +45,23 @@ class Engine:
             return f"{self.name} is not installed: run {self.install}"
         if self.needs is not None and not self.needs.exists():
             return f"{self.name} is not installed: run {self.install}"
-        if shutil.which(self.command[0]) is None:
-            return f"{self.name}: there is no program {self.command[0]}"
+        for program in (self.command[0], *self.programs):
+            if shutil.which(program) is None:
+                return f"{self.name}: there is no program {program}"
         return ""
 
 
-def _python(name: str, form: str, package: str = "", install: str = "") -> Engine:
+def _python(
+    name: str, form: str, package: str = "", install: str = "", programs: tuple[str, ...] = ()
+) -> Engine:
     program = str(_HERE / f"{name}_adapter.py")
-    return Engine(name, (sys.executable, program), form, package, install)
+    return Engine(name, (sys.executable, program), form, package, install, programs=programs)
 
 
-def rsp_js_folder() -> Path:
-    """Return the folder that rsp-js is installed into, which nothing else uses."""
-    return Path.home() / ".cache" / "xstream" / "yabench" / "rsp-js"
+def engine_folder(name: str) -> Path:
+    """Return the folder that an engine is installed into, which nothing else uses."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "xstream" / "yabench" / name
 
 
 def _faulty(fault: str) -> Engine:
@@ -71,12 +78,21 @@ ENGINES = {
     ),
     "duckdb": _python("duckdb", "arrow", "duckdb", "pip install 'xstream[yabench]'"),
     "bytewax": _python("bytewax", "json", "bytewax", "pip install bytewax"),
+    "spark": _python("spark", "json", "pyspark", "pip install 'xstream[linearroad]'", ("java",)),
+    "flink": Engine(
+        "flink",
+        (sys.executable, str(_HERE / "flink_adapter.py"), str(engine_folder("flink"))),
+        "json",
+        install="xstream yabench install flink",
+        needs=engine_folder("flink") / "pyflink" / "lib",
+        programs=("java", "javac"),
+    ),
     "rsp-js": Engine(
         "rsp-js",
-        ("node", str(_HERE / "rsp_js_adapter.mjs"), str(rsp_js_folder())),
+        ("node", str(_HERE / "rsp_js_adapter.mjs"), str(engine_folder("rsp-js"))),
         "ntriples",
         install="xstream yabench install rsp-js",
-        needs=rsp_js_folder() / "node_modules" / "rsp-js",
+        needs=engine_folder("rsp-js") / "node_modules" / "rsp-js",
     ),
     **{f"faulty-{fault}": _faulty(fault) for fault in ("late", "lossy", "shifted")},
 }
