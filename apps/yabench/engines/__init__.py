@@ -20,6 +20,7 @@ from xstream import InputError
 __all__ = ["ENGINES", "Engine", "engine_folder", "engine_of"]
 
 _HERE = Path(__file__).parent
+_PEERS = _HERE / "peers"
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,9 @@ class Engine:
         return ""
 
 
-def _python(
-    name: str, form: str, package: str = "", install: str = "", programs: tuple[str, ...] = ()
-) -> Engine:
+def _python(name: str, form: str, package: str = "", install: str = "") -> Engine:
     program = str(_HERE / f"{name}_adapter.py")
-    return Engine(name, (sys.executable, program), form, package, install, programs=programs)
+    return Engine(name, (sys.executable, program), form, package, install)
 
 
 def engine_folder(name: str) -> Path:
@@ -78,10 +77,17 @@ ENGINES = {
     ),
     "duckdb": _python("duckdb", "arrow", "duckdb", "pip install 'xstream[yabench]'"),
     "bytewax": _python("bytewax", "json", "bytewax", "pip install bytewax"),
-    "spark": _python("spark", "json", "pyspark", "pip install 'xstream[linearroad]'", ("java",)),
+    "spark": Engine(
+        "spark",
+        (sys.executable, str(_PEERS / "spark_adapter.py")),
+        "json",
+        "pyspark",
+        "pip install 'xstream[linearroad]'",
+        programs=("java",),
+    ),
     "flink": Engine(
         "flink",
-        (sys.executable, str(_HERE / "flink_adapter.py"), str(engine_folder("flink"))),
+        (sys.executable, str(_PEERS / "flink_adapter.py"), str(engine_folder("flink"))),
         "json",
         install="xstream yabench install flink",
         needs=engine_folder("flink") / "pyflink" / "lib",

@@ -1,0 +1,1 @@
+"""Programs for other systems, each in a process of its own."""
