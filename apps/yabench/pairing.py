@@ -124,8 +124,7 @@ def _pair_changes(
         if time is None:
             position = home.number - 1
         pairs.of[home.number].append(answer)
-        lacking.setdefault(home.number, Bag(expected(home))).subtract(answer.bindings)
-        lacking[home.number] = +lacking[home.number]
+        _take(lacking.setdefault(home.number, Bag(expected(home))), answer.bindings)
     return pairs
 
 
@@ -138,5 +137,21 @@ def _lacks(
     """Return whether a window still expects all bindings of a report."""
     if window.number not in lacking:
         lacking[window.number] = Bag(expected(window))
-    wanted = answer.bindings.total()
-    return wanted > 0 and matched(lacking[window.number], answer.bindings) == wanted
+    left = lacking[window.number]
+    if answer.empty or not left:
+        return False
+    if all(left[binding] >= count for binding, count in answer.bindings.items()):
+        return True
+    # Numbers may be equal within the tolerance only; texts are equal or not.
+    texts = {binding.texts for binding in answer.bindings}
+    near = Bag({binding: count for binding, count in left.items() if binding.texts in texts})
+    return matched(near, answer.bindings) == answer.bindings.total()
+
+
+def _take(left: Bag, bindings: Bag) -> None:
+    """Remove bindings from those that a window still expects."""
+    for binding, count in bindings.items():
+        if left[binding] > count:
+            left[binding] -= count
+        else:
+            left.pop(binding, None)
