@@ -296,7 +296,8 @@ class ParquetReader:
         if column.null_count:
             raise InputError(f"{self.path}: column {name!r} has nulls")
         if column.type == pa.int32():
-            return np.from_dlpack(column)  # `to_numpy` would import pandas
+            same: Any = np.from_dlpack(column)  # `to_numpy` would import pandas
+            return cast("NDArray[np.int32]", same)
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         narrow = values.astype(np.int32)
         if values.dtype.kind not in "iu" or (narrow != values).any():

@@ -111,7 +111,9 @@ def fault(row, form):
     return np.int64(0)
 
 
-def stream_times(columns, clock, form=PAPER_ROWS):
+def stream_times(
+    columns: tuple[NDArray[np.int32], ...], clock: int, form: int = PAPER_ROWS
+) -> NDArray[np.int64]:
     """The second in which each row arrives; rejected rows do not advance the clock.
 
     Usually times ascend and the first row of every second is good; then only those are checked.
@@ -126,7 +128,7 @@ def stream_times(columns, clock, form=PAPER_ROWS):
     return np.maximum(np.maximum.accumulate(advancing), clock, dtype=np.int64)
 
 
-def _good(rows, form):
+def _good(rows: NDArray[np.int32], form: int) -> NDArray[np.bool_]:
     """Whether each row, a column of `rows`, has no `fault`."""
     kind = rows[TYPE]
     known = (kind >= 0) & (kind < _LOW.shape[1]) & (kind != 1)
