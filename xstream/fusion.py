@@ -178,5 +178,5 @@ def _create(plan: NativePlan, code: CompiledRegion, members: Sequence[Any]) -> A
         lib.xs_region_member(op, i, member, len(sizes), ffi.new("int64_t[]", sizes or 1))
     for field, (itemsize, origin) in enumerate(code.outputs):
         lib.xs_region_output(op, field, itemsize, origin)
-    lib.xs_region_uses(op, code.used)
+    lib.xs_region_uses(op, code.used, code.walked)
     return op

@@ -21,6 +21,7 @@ import pytest
 import xstream as xs
 from tests.reference import numbers
 from xstream.kernels._emitter import PlainEmitter
+from xstream.kernels.pieces import Pieces
 from xstream.ops import (
     cfar,
     decimate,
@@ -98,7 +99,9 @@ def test_filter() -> None:
     got = []
     for low, high in ((0, 10), (10, 11), (11, 11), (11, 96)):
         out = PlainEmitter(start=low)
-        filters.fir(NOISE[low:high], taps[::-1].copy(), 1, np.empty(0), kept, out)
+        middle = (low + high) // 2
+        window = Pieces([NOISE[low:middle], NOISE[middle:high]])
+        filters.fir(window, taps[::-1].copy(), 1, np.empty(0), kept, out)
         got += [values for _, (values,) in out.emitted]
     assert np.allclose(np.concatenate(got), numbers.fir(NOISE, taps))
 
@@ -110,9 +113,9 @@ def test_detectors() -> None:
     assert (at, value, len(rest)) == (3 + NOISE.argmax(), NOISE.max(), 96 - NOISE.argmax())
     kept = state(at=np.zeros(3, np.int64), flags=np.zeros(2, np.bool_))
     out = PlainEmitter()
-    detection.threshold(NOISE, 1.0, False, kept, out)
+    detection.threshold(Pieces([NOISE[:40], NOISE[40:]]), 1.0, False, kept, out)
     out.ended = True
-    detection.threshold(NOISE[:0], 1.0, False, kept, out)
+    detection.threshold(Pieces([NOISE[:0]]), 1.0, False, kept, out)
     found = [values[1:] for _, values in out.emitted if values[0]]
     assert found == numbers.above(NOISE, 0, 1.0, False)
     kept = state(model=np.zeros(2), at=np.zeros(6, np.int64), flags=np.zeros(2, np.bool_))

@@ -101,7 +101,10 @@ def compile_kernel(
     _check_compiler(debug)
     sources = bound(kernel, inputs, len(arguments))
     layout = Layout()
-    values = [layout.field(field.type) for field in inputs]
+    values = [
+        layout.field(field.type, number if kernel.pieces else -1)
+        for number, field in enumerate(inputs)
+    ]
     arguments_at = layout.next
     values += [layout.argument(type_) for type_ in arguments]
     words = [values[source] for source in sources]
@@ -215,7 +218,7 @@ class _Call(AdapterSource):
     ) -> None:  # fmt: skip
 
         # Numba must know xs.grow and the others before it types a kernel that names them.
-        from xstream.kernels import _emitter, _numba  # noqa: F401
+        from xstream.kernels import _emitter, _numba, _pieces  # noqa: F401
 
         super().__init__(kernel, mode, inputs, layout, words, states, outputs_at, debug)
         self.jitted = _jitted(kernel, debug)

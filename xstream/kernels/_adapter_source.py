@@ -94,6 +94,7 @@ class AdapterSource:
             "from xstream.kernels._emitter import emitter_maker",
             "from xstream.kernels._numba import guarded_call as _call, keep_array as _keep",
             "from xstream.kernels._weak import as_weak as _weak",
+            "from xstream.kernels._pieces import pieces_maker",
             "from xstream.kernels._rolling import rolling_maker",
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]

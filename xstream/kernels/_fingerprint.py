@@ -30,12 +30,13 @@ _OPAQUE_ROOTS = {
 #: The parts of xstream that kernels use load names lazily and have implementations that only
 #: numba sees, so the contents of these files are hashed instead.
 _OPAQUE_MODULES = {
-    "xstream", "xstream.kernels._numba", "xstream.kernels._emitter", "xstream.kernels._rolling"
+    "xstream", "xstream.kernels._numba", "xstream.kernels._emitter", "xstream.kernels._rolling",
+    "xstream.kernels._pieces",
 }  # fmt: skip
 _OURS = (
     "_numba.py", "_emitter.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py",
     "_adapter_source.py", "_inner.py", "_each.py", "_rolling.py", "_expression.py", "_links.py",
-    "_debug.py", "kernel.h",
+    "_debug.py", "_pieces.py", "kernel.h",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 The core fills a frame of 64-bit words (xstream/kernels/kernel.h) and calls an adapter:
 
-    words 0..5    self, allocate, send, raised, verdict, ended
+    words 0..7    self, allocate, send, raised, verdict, ended, keep, pieces
     inputs        a segment takes three (address, width, start), a scalar one; all fields of the
                   tuple are there, and the kernel gets those that its parameters name
     arguments     an array takes two (address, length), a complex number too, other numbers one
@@ -98,8 +98,26 @@ class Layout:
         words = "f" if Scalar(kind).slot == "float64" else "w"
         return Word(f"np.{kind}({words}[{at}])", getattr(types, kind))
 
-    def field(self, type_: FieldType) -> Word:
-        """A field of the tuple, in the words that come next."""
+    def pieces(self, at: int, dtype: np.dtype[Any], number: int) -> Word:
+        """A segment that is walked, of input field `number`; its words are at `at`."""
+        from xstream.kernels._pieces import PiecesType
+
+        self.array(at, dtype, readonly=True)  # refuses what numba cannot express
+        listed = f"w[{int(lib.XS_FRAME_PIECES)}] >> {number} & 1"
+        return Word(
+            f"{self.pieces_maker(dtype)}(w[{at}], w[{at + 1}], {listed})",
+            PiecesType(described(dtype)), f"w[{at}]",
+        )  # fmt: skip
+
+    def pieces_maker(self, dtype: np.dtype[Any]) -> str:
+        """The name of the function that makes walked segments of this type."""
+        text = f"pieces_maker({described(dtype)!r})"
+        return self.constants.setdefault(text, f"P{len(self.constants)}")
+
+    def field(self, type_: FieldType, walked: int = -1) -> Word:
+        """A field of the tuple, in the words that come next; `walked` is its number if it is."""
+        if isinstance(type_, Segment) and walked >= 0:
+            return self.pieces(self.take(3), type_.dtype, walked)
         if isinstance(type_, Segment):
             return self.array(self.take(3), type_.dtype, readonly=True)
         return self.scalar(self.take(1), type_.kind)
@@ -111,11 +129,9 @@ class Layout:
             return self.array(at, state.dtype, readonly=False)
         from xstream.kernels._rolling import RollingType
 
-        described = repr(np.lib.format.dtype_to_descr(state.sample))
-        maker = self.constants.setdefault(
-            f"rolling_maker({described!r})", f"R{len(self.constants)}"
-        )
-        return Word(f"{maker}(w[{at}])", RollingType(described))
+        text = f"rolling_maker({described(state.sample)!r})"
+        maker = self.constants.setdefault(text, f"R{len(self.constants)}")
+        return Word(f"{maker}(w[{at}])", RollingType(described(state.sample)))
 
     def argument(self, type_: ArgumentType) -> Word:
         """An argument, in the words that come next."""
@@ -123,6 +139,11 @@ class Layout:
         if isinstance(type_, np.dtype):
             return self.array(at, type_, readonly=True)
         return _python_number(at, type_) if type_ in _PYTHON else _numpy_number(at, type_)
+
+
+def described(dtype: np.dtype[Any]) -> str:
+    """A dtype as text, as numpy's files have it."""
+    return repr(np.lib.format.dtype_to_descr(dtype))
 
 
 #: Python's numbers: how each is read from the frame.

@@ -6,7 +6,7 @@ after another in it; the stages after a kernel that emits are a separate functio
 segments. Every member keeps the frame that it would have alone, so its arguments and its state have
 the same addresses. The region's own frame (xstream/kernels/kernel.h):
 
-    words 0..6    as in a kernel's frame
+    words 0..7    as in a kernel's frame
     then          status, stage, ended, outside, keep, rows, count
     inputs        as in a kernel's frame
     members       the address of each member's frame, then tuples and then samples of each
@@ -42,7 +42,8 @@ class CompiledRegion:
     outputs_at: int
     #: Bytes per sample of each output field, and the input field that it passes on, or -1.
     outputs: tuple[tuple[int, int], ...]
-    used: int  # input fields that are read, by bit
+    used: int  # input fields that are read as arrays, by bit
+    walked: int  # those that are only walked
     from_cache: bool
     keep_alive: Any
 
@@ -54,7 +55,7 @@ def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
     None if numba cannot compile them together: two kernels that pass their `out` to one jitted
     helper look like a recursion.
     """
-    from xstream.kernels import _links  # noqa: F401  numba must know them
+    from xstream.kernels import _links, _pieces  # noqa: F401  numba must know them
 
     written = RegionSource(stages)
     key = _key(stages, written.text)
@@ -68,7 +69,7 @@ def compile_region(stages: tuple[Stage, ...]) -> CompiledRegion | None:
         _cache.write_facts(key, {"returns": []}, code=True)
     return CompiledRegion(
         stages, address, written.words, written.members_at, written.outputs_at, written.outputs,
-        written.used, from_cache, keep_alive,
+        written.used, written.walked & ~written.used, from_cache, keep_alive,
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from collections import namedtuple
 import numpy as np
 from numpy import dtype
 from xstream.kernels._numba import fill, guarded_call
+from xstream.kernels._pieces import pieces_maker, pieces_of
 from xstream.kernels._rolling import rolling_maker
 from xstream.kernels._weak import as_weak as _weak
 from xstream.kernels._links import (
@@ -142,7 +143,7 @@ class RegionSource(RegionLoops):
             return
         first = first_segment(values)
         self.put(f"count(R, {self.tuples_at + i}, 1)")
-        width = "1" if first is None else f"len({self._array(first)})"
+        width = "1" if first is None else self._width(first)
         self.put(f"count(R, {self.samples_at + i}, {width})")
 
     def _kernel(self, i: int, values: list[Value], ended: bool = False) -> None:
@@ -152,7 +153,6 @@ class RegionSource(RegionLoops):
         start = first.start if first is not None else "0"
         self._frame(i)
         if first is not None:
-            self._array(first)
             if ended:  # outputs start where those of the last tuple did
                 start = f"word(F{i}, {first_start(stage.inputs)})"
             elif code.kernel.at_end:
@@ -193,7 +193,8 @@ class RegionSource(RegionLoops):
             if source >= len(values):
                 given[name] = arguments[source - len(values)]
             elif isinstance(values[source].type, Segment):
-                given[name] = self._array(values[source])
+                read = self._pieces if kernel.pieces else self._array
+                given[name] = read(values[source])
             else:
                 given[name] = values[source].name
         if states:
@@ -217,7 +218,7 @@ class RegionSource(RegionLoops):
             rate = Fraction(out.rate) if isinstance(out, Out) else Fraction(1)
             fixed = out.width if isinstance(out, Out) else None
             first = first_segment(values)
-            have = "0" if first is None else f"len({first.name})"
+            have = "0" if first is None else self._width(first)
             self.put(f"n{i}_{field} = {fixed if fixed is not None else scaled_width(have, rate)}")
             begin = self._start(i, field, values, start, f"n{i}_{field}", "0")
             space = self._space(i, field, type_, begin, f"n{i}_{field}", values)

@@ -44,7 +44,8 @@ class RegionText:
         self.layout = Layout()
         #: Functions that are compiled before the region's own, in the order of their calls.
         self.functions: list[str] = []
-        self.used = 0
+        #: Input fields that are read as arrays, and those that are walked, by bit.
+        self.used = self.walked = 0
         self._lines: list[str] = []
         self._depth = 1
         self._texts: list[str] = []
@@ -91,12 +92,34 @@ class RegionText:
         assert isinstance(value.type, Segment)
         if value.origin >= 0 and not self.used >> value.origin & 1:
             self.used |= 1 << value.origin
-            at = int(lib.XS_REGION_INPUTS) + words_of(self.stages[0].inputs, value.origin)
+            at = self._input_at(value)
             self.put(
                 f"{value.name} = readonly(block(word(R, {at}), word(R, {at + 1}), "
                 f"{self._dtype(value.type)}))"
             )
         return value.name
+
+    def _pieces(self, value: Value) -> str:
+        """A segment that a kernel walks. One of an array lives as long as the array, which is used
+        after the call: to report the tuple that the kernel failed on."""
+        assert isinstance(value.type, Segment)
+        if value.origin < 0:
+            return f"pieces_of({value.name})"
+        self.walked |= 1 << value.origin
+        at = self._input_at(value)
+        listed = f"word(R, {int(lib.XS_FRAME_PIECES)}) >> {value.origin} & 1"
+        maker = self.layout.pieces_maker(value.type.dtype)
+        return f"{maker}(word(R, {at}), word(R, {at + 1}), {listed})"
+
+    def _width(self, value: Value) -> str:
+        """The number of samples of a segment."""
+        if value.origin < 0:
+            return f"len({value.name})"
+        return f"word(R, {self._input_at(value) + 1})"
+
+    def _input_at(self, value: Value) -> int:
+        """The first word of an input field."""
+        return int(lib.XS_REGION_INPUTS) + words_of(self.stages[0].inputs, value.origin)
 
     def _code(self, i: int) -> CompiledKernel:
         code = self.stages[i].code

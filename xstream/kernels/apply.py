@@ -113,6 +113,7 @@ class KernelApply(Operator):
         if code.kernel.at_end:
             lib.xs_kernel_at_end(op)
         lib.xs_kernel_uses(op, code.used)
+        lib.xs_kernel_walks(op, code.used & inputs.segment_bits if code.kernel.pieces else 0)
         lib.xs_kernel_in_place(op, code.in_place)
         self._fill_arguments(plan, op, code, inputs)
         self._set_states(op, states)

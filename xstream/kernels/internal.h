@@ -15,6 +15,17 @@ typedef struct {
     xs_seg *aside; /* the one before, for reuse; or NULL */
 } xs_output;
 
+/* The pieces of walked segments, for compiled code (xstream/kernels/_pieces.py). A table has the number
+ * of pieces, the position and the address of each, and the position after the last. */
+typedef struct {
+    int64_t *words, capacity, used;
+} xs_pieces;
+/* Makes room for the tables of the segments in `fields`; false if memory ran out. */
+bool pieces_reserve(xs_pieces *pieces, const xs_slot *tuple, uint64_t fields);
+/* The table of a segment, valid until the next call of pieces_reserve; NULL: it is one range. */
+const int64_t *pieces_table(xs_pieces *pieces, const xs_seg *seg);
+void pieces_free(xs_pieces *pieces);
+
 /* How a kernel is called, known after its first tuple. */
 typedef enum { PATH_UNKNOWN, PATH_FILTERS_WINDOWS, PATH_MAPS_WINDOWS, PATH_NUMBERS, PATH_ANY } xs_kernel_path;
 
@@ -36,6 +47,8 @@ typedef struct xs_kernel {
 
     xs_output *output;
     uint64_t used; /* bit mask of the input fields that the kernel reads */
+    uint64_t walked; /* those of them whose segments it walks piece by piece */
+    xs_pieces pieces;
     xs_rolling **rolling; /* by state, NULL for arrays; NULL if no state is rolling */
     int32_t outputs_at, outputs, states_at, states;
     _Alignas(64) int64_t frame[];

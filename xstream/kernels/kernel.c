@@ -50,6 +50,8 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
     const xs_shape *shape = &kernel->op.in_shape[port];
     int64_t *word = kernel->frame + XS_FRAME_INPUTS;
     bool first = true;
+    if (kernel->walked && !pieces_reserve(&kernel->pieces, tuple, kernel->walked))
+        return op_out_of_memory(&kernel->op);
     for (int32_t field = 0; field < shape->fields; field++) {
         if (!(shape->segments >> field & 1)) {
             *word++ = tuple[field].i;
@@ -61,8 +63,10 @@ static int32_t fill_inputs(xs_kernel *kernel, int32_t port, const xs_slot *tuple
         }
         xs_seg *seg = tuple[field].seg;
         xs_block *hold = NULL;
-        const void *data;
-        if (field == kernel->in_place && kernel->op.plan->given == tuple && xs_seg_is_own(seg)) {
+        const void *data = kernel->walked >> field & 1 ? pieces_table(&kernel->pieces, seg) : NULL;
+        if (data) {
+            kernel->frame[XS_FRAME_PIECES] |= (int64_t)1 << field;
+        } else if (field == kernel->in_place && kernel->op.plan->given == tuple && xs_seg_is_own(seg)) {
             kernel->taken_from = &kernel->op.plan->given[field];
             data = xs_seg_own_data(seg);
         } else {
@@ -200,6 +204,7 @@ static int32_t kernel_process(xs_op *op, int32_t port, const xs_slot *tuple)
         kernel->call(kernel->frame);
         status = after_call(kernel);
     }
+    kernel->frame[XS_FRAME_PIECES] = 0;
     while (holds) xs_block_unhold(held[--holds]);
     return status;
 }
@@ -240,6 +245,7 @@ static void kernel_destroy(xs_op *op)
     xs_kernel *kernel = (xs_kernel *)op;
     kernel_free_states(kernel);
     free_aside(kernel);
+    pieces_free(&kernel->pieces);
     for (int32_t field = 0; field < kernel->outputs; field++)
         if (kernel->output[field].seg) xs_seg_drop(kernel->output[field].seg);
     free(kernel->output);
@@ -269,6 +275,7 @@ static xs_op *kernel_clone(xs_op *op, xs_plan *plan)
     for (int32_t field = 0; field < clone->outputs; field++)
         clone->output[field].seg = clone->output[field].aside = NULL;
     clone->used = kernel->used;
+    clone->walked = kernel->walked;
     clone->in_place = kernel->in_place;
     return made;
 }
@@ -333,6 +340,8 @@ int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t 
 void xs_kernel_at_end(xs_op *op) { ((xs_kernel *)op)->at_end = true; }
 
 void xs_kernel_uses(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->used = fields; }
+
+void xs_kernel_walks(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->walked = fields; }
 
 void xs_kernel_in_place(xs_op *op, int32_t field) { ((xs_kernel *)op)->in_place = field; }
 

@@ -17,6 +17,7 @@ typedef enum {
     XS_FRAME_KEEP,    /* char *(*)(int64_t *frame, int64_t field, int64_t width, int64_t start,
                          const char *data, xs_meminfo *owner): like XS_FRAME_ALLOCATE for samples that
                          are at `data` already; NULL where they need not be copied */
+    XS_FRAME_PIECES,  /* bit mask of the input fields whose address is that of a table of pieces */
     XS_FRAME_INPUTS   /* the first word of the inputs */
 } xs_frame_word;
 /* Where an output segment starts: at the input's start, at that scaled by num/den, after the last
@@ -32,6 +33,8 @@ void xs_kernel_output(xs_op *op, int32_t field, int64_t itemsize, int32_t start_
 int32_t xs_kernel_state(xs_op *op, int32_t k, int64_t length, int64_t itemsize, const void *bytes);
 /* Sets which input fields are written to the frame, as a bit mask; the default is all. */
 void xs_kernel_uses(xs_op *op, uint64_t fields);
+/* Sets which of them are walked piece by piece, and need not be contiguous; the default is none. */
+void xs_kernel_walks(xs_op *op, uint64_t fields);
 /* Calls a kernel that takes one array and returns one number, independently of the plan's scheduling.
  * `samples` are values of eight bytes. Returns XS_FAILED if the kernel raised. */
 int32_t xs_kernel_number(xs_op *op, const void *samples, int64_t width, int64_t *result);
@@ -54,7 +57,7 @@ void *xs_state_grow(void *data, int64_t length);
  * xstream/kernels/_region.py lays out the rest: inputs, the members' frames, tuple and sample counts
  * of each member, outputs. */
 typedef enum {
-    XS_REGION_STATUS = XS_FRAME_KEEP + 1, /* 0, or xs_region_status */
+    XS_REGION_STATUS = XS_FRAME_PIECES + 1, /* 0, or xs_region_status */
     XS_REGION_STAGE,   /* the member that the status refers to */
     XS_REGION_ENDED,   /* the member, counted from 1, whose streams have ended; 0 for a tuple */
     XS_REGION_OUTSIDE, /* void (*)(int64_t *frame, int64_t stage, int64_t start, int64_t width) */
@@ -78,7 +81,8 @@ xs_op *xs_op_region(xs_plan *plan, int64_t call_address, int32_t words, int32_t 
 void xs_region_member(xs_op *op, int32_t i, xs_op *member, int32_t fields, const int64_t *itemsizes);
 /* Sets an output field: bytes per sample (0: a scalar), or the input field that it passes through. */
 void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin);
-void xs_region_uses(xs_op *op, uint64_t fields);
+/* Sets which input fields are read as arrays, and which others are only walked piece by piece. */
+void xs_region_uses(xs_op *op, uint64_t fields, uint64_t walked);
 /* The counters of member i as if it ran alone; the time of the whole region counts for member 0. */
 void xs_region_stats(xs_op *op, int32_t i, xs_op_stats *out);
 /* True if the failing member is only found by running the tuple again, member by member. */

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream.errors import KernelError
+from xstream.kernels.pieces import Pieces
 from xstream.kernels.rolling import Rolling
+from xstream.sigseg import SigSeg
 
 __all__ = ["Kernel", "kernel"]
 
@@ -33,8 +35,11 @@ class Kernel:
         out: Any = None,
         at_end: bool = False,
         each: bool = False,
+        pieces: bool = False,
     ) -> None:
         self.function = function
+        #: Whether segments are walked, instead of being read as arrays.
+        self.pieces = pieces
         self.at_end = at_end
         self.each = each
         #: The parameter whose samples become those of `out`, one by one, and may be overwritten.
@@ -54,6 +59,11 @@ class Kernel:
             raise KernelError(f"kernel {self.name!r} {what} 'state'")
         if each and any(isinstance(kept, Rolling) for kept in self.states):
             raise KernelError(f"kernel {self.name!r}: with each=True, state is arrays only")
+        if each and pieces:
+            raise KernelError(
+                f"kernel {self.name!r}: with each=True it gets samples, and pieces=True has no "
+                "meaning"
+            )
         if each and (at_end or "out" in self.parameters):
             what = "at_end=True" if at_end else "a parameter 'out'"
             raise KernelError(
@@ -62,6 +72,8 @@ class Kernel:
             )
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if self.pieces and arguments:
+            arguments = (_walkable(arguments[0]), *arguments[1:])
         return self.function(*arguments, **named)
 
     def __repr__(self) -> str:
@@ -81,6 +93,13 @@ class Kernel:
     def data_parameters(self) -> tuple[str, ...]:
         """The parameters that take fields and arguments."""
         return tuple(name for name in self.parameters if name not in SPECIAL)
+
+
+def _walkable(window: Any) -> Any:
+    """What a kernel with `pieces=True` gets in a plain call with a segment or an array."""
+    if isinstance(window, np.ndarray):
+        return Pieces([window])
+    return Pieces(window.chunks()) if isinstance(window, SigSeg) else window
 
 
 def _parameters(name: str, function: FunctionType) -> tuple[str, ...]:
@@ -118,7 +137,8 @@ def _state_array(name: str, value: Any) -> npt.NDArray[Any]:
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
 def kernel(
-    *, state: Any = None, out: Any = None, at_end: bool = False, each: bool = False
+    *, state: Any = None, out: Any = None, at_end: bool = False, each: bool = False,
+    pieces: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -127,6 +147,7 @@ def kernel(
     out: Any = None,
     at_end: bool = False,
     each: bool = False,
+    pieces: bool = False,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a function an operator that runs compiled.
 
@@ -169,18 +190,34 @@ def kernel(
     >>> out = src.map(gain, 1.5).collect()
     >>> np.asarray(q.run()[out][0])
     array([0. , 1.5, 3. ], dtype=float32)
+
+    With `pieces=True` a segment arrives not as an array but as what it is, a list of pieces, and
+    is never copied into one: `window.pieces()` yields an array for each, `window.part(first, n)` is
+    an array of up to `n` samples, and `len(window)` is their number.
+
+    >>> @xs.kernel(pieces=True)
+    ... def peak(window):
+    ...     highest = -np.inf
+    ...     for piece in window.pieces():
+    ...         highest = max(highest, piece.max())
+    ...     return highest
+    >>> q = xs.Query()
+    >>> src = q.source(xs.io.array(np.arange(6, dtype=np.float32), window=2))
+    >>> out = src.rewindow(3).map(peak).collect()
+    >>> q.run()[out]
+    [2.0, 5.0]
     """
     if function is None:
-        return lambda actual: kernel_of(actual, state, out, at_end, each)
-    return kernel_of(function, state, out, at_end, each)
+        return lambda actual: kernel_of(actual, state, out, at_end, each, pieces)
+    return kernel_of(function, state, out, at_end, each, pieces)
 
 
 def kernel_of(
     function: Callable[..., Any], state: Any = None, out: Any = None, at_end: bool = False,
-    each: bool = False,
+    each: bool = False, pieces: bool = False,
 ) -> Kernel:  # fmt: skip
     """A kernel from any plain function."""
     inner = getattr(function, "py_func", function)  # an njit function is accepted too
     if not isinstance(inner, FunctionType):
         raise KernelError(f"a kernel is a Python function, not {function!r}")
-    return Kernel(inner, state, out, at_end, each)
+    return Kernel(inner, state, out, at_end, each, pieces)

@@ -23,7 +23,8 @@ typedef struct {
     void (*call)(int64_t *frame);
     int64_t *frame;
     int32_t words, outputs, outputs_at, members, members_at;
-    uint64_t used;
+    uint64_t used, walked; /* input fields that are read as arrays; others that are only walked */
+    xs_pieces pieces;
     const xs_slot *input; /* the tuple that is being processed */
     const void *data; /* the samples of its last field that is read */
     bool passes; /* some output is a segment of the input */
@@ -201,6 +202,8 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
 {
     const xs_shape *shape = &region->op.in_shape[0];
     int64_t *word = region->frame + XS_REGION_INPUTS;
+    if (region->walked && !pieces_reserve(&region->pieces, tuple, region->walked))
+        return op_out_of_memory(&region->op);
     for (int32_t field = 0; field < shape->fields; field++) {
         if (!(shape->segments >> field & 1)) {
             *word++ = tuple[field].i;
@@ -208,8 +211,10 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
         }
         xs_seg *seg = tuple[field].seg;
         xs_block *hold = NULL;
-        bool read = region->used >> field & 1;
-        const void *data = read ? kernel_contiguous(seg, &hold) : seg;
+        bool walked = region->walked >> field & 1, read = walked || region->used >> field & 1;
+        const void *data = walked ? pieces_table(&region->pieces, seg) : NULL;
+        if (data) region->frame[XS_FRAME_PIECES] |= (int64_t)1 << field;
+        else data = read ? kernel_contiguous(seg, &hold) : seg;
         if (unlikely(!data)) return op_out_of_memory(&region->op);
         if (hold) held[(*holds)++] = hold;
         if (read) region->data = data;
@@ -264,6 +269,7 @@ static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
         region->call(region->frame);
         status = after_call(region);
     }
+    region->frame[XS_FRAME_PIECES] = 0;
     while (holds) xs_block_unhold(held[--holds]);
     return status;
 }
@@ -298,6 +304,7 @@ static void region_destroy(xs_op *op)
         if (region->out[field].seg) xs_seg_drop(region->out[field].seg);
     for (int32_t field = 0; field < MAX_FIELDS; field++)
         if (region->failing[field]) xs_seg_drop(region->failing[field]);
+    pieces_free(&region->pieces);
     free(region->member);
     free(region->frame);
 }
@@ -336,9 +343,13 @@ static xs_op *region_clone(xs_op *op, xs_plan *plan)
     xs_region *clone = (xs_region *)made;
     clone->outputs = region->outputs;
     clone->used = region->used;
+    clone->walked = region->walked;
+    clone->passes = region->passes;
+    clone->stateful = region->stateful;
+    clone->maps_windows = region->maps_windows;
     for (int32_t field = 0; field < region->outputs; field++) {
         clone->out[field] = region->out[field];
-        clone->out[field].seg = NULL;
+        clone->out[field].seg = clone->out[field].aside = NULL;
     }
     for (int32_t i = 0; i < region->members; i++)
         if (!clone_member(clone, i, &region->member[i])) return NULL;
@@ -399,7 +410,11 @@ void xs_region_output(xs_op *op, int32_t field, int64_t itemsize, int32_t origin
     region->maps_windows = region->outputs == 1 && itemsize && origin < 0;
 }
 
-void xs_region_uses(xs_op *op, uint64_t fields) { ((xs_region *)op)->used = fields; }
+void xs_region_uses(xs_op *op, uint64_t fields, uint64_t walked)
+{
+    ((xs_region *)op)->used = fields;
+    ((xs_region *)op)->walked = walked;
+}
 
 /* Of the region, and of its clones in other parts; the region's failure is that of an earlier tuple. */
 int32_t xs_region_rerun(xs_op *op)

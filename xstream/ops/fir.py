@@ -78,4 +78,5 @@ def fir_kernel(taps: int, factor: int, dtype: np.dtype[Any]) -> Kernel:
         filters.fir,
         state={"history": np.zeros(max(taps - 1, 1)), "at": np.zeros(2, np.int64)},
         out=Out(dtype, rate=Fraction(1, factor), start="given"),
+        pieces=True,
     )

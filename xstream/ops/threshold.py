@@ -39,4 +39,5 @@ _THRESHOLD = kernel_of(
     state={"at": np.zeros(3, np.int64), "flags": np.zeros(2, np.bool_)},
     out={"keep": bool, "start": int, "stop": int},
     at_end=True,
+    pieces=True,
 )

@@ -39,16 +39,19 @@ def threshold(window, level, absolute, state, out):
     if not flags[BEGUN] or out.start != at[NEXT]:
         at[TOLD] = out.start
     flags[BEGUN] = True
-    for i in range(len(window)):
-        x = window[i]
-        above = (abs(x) if absolute else x) > level
-        if above and not flags[OPEN]:
-            at[SINCE] = out.start + i
-            flags[OPEN] = True
-        elif flags[OPEN] and not above:
-            out.emit(True, at[SINCE], out.start + i)
-            at[TOLD] = out.start + i
-            flags[OPEN] = False
+    first = out.start
+    for piece in window.pieces():
+        for i in range(len(piece)):
+            x = piece[i]
+            above = (abs(x) if absolute else x) > level
+            if above and not flags[OPEN]:
+                at[SINCE] = first + i
+                flags[OPEN] = True
+            elif flags[OPEN] and not above:
+                out.emit(True, at[SINCE], first + i)
+                at[TOLD] = first + i
+                flags[OPEN] = False
+        first += len(piece)
     at[NEXT] = out.start + len(window)
     quiet_to = at[SINCE] if flags[OPEN] else at[NEXT]
     if quiet_to > at[TOLD]:

@@ -58,8 +58,11 @@ def fir(window, reversed_taps, factor, like, state, out):
     recent = np.empty(taps - 1 + len(window), np.float64)
     for i in range(taps - 1):
         recent[i] = history[i]
-    for i in range(len(window)):
-        recent[taps - 1 + i] = window[i]
+    end = taps - 1
+    for piece in window.pieces():
+        for i in range(len(piece)):
+            recent[end + i] = piece[i]
+        end += len(piece)
     first = -(-out.start // factor)  # rounded up, also below zero
     stop = out.start + len(window)
     filtered = np.empty(max(-(-stop // factor) - first, 0), np.float64)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from xstream.kernels.kernel import kernel
 
@@ -44,71 +45,112 @@ def shifted_sums(window, shift):
     return total, squares
 
 
-@njit(error_model="numpy")
+@njit(fastmath=_ANY_ORDER, error_model="numpy")
+def shifted_sums_and_squares(window, shift):
+    """The sums of (x - shift), of its square, and of the square of x, in one pass."""
+    total = 0.0
+    squares = 0.0
+    energy = 0.0
+    for i in range(len(window)):
+        x = np.float64(window[i])
+        energy += x * x
+        x -= shift
+        total += x
+        squares += x * x
+    return total, squares, energy
+
+
+# A window is summed in parts of this size, whatever its pieces are: the order of additions, and so
+# the result, does not depend on them.
+PART = 4096
+
+
+@register_jitable(error_model="numpy")
 def mean_of(window):
     """The mean; NaN without samples."""
-    n = len(window)
-    return sum_of(window) / n if n else math.nan
+    total = 0.0
+    for first in range(0, len(window), PART):
+        total += sum_of(window.part(first, PART))
+    return total / len(window) if len(window) else math.nan
 
 
-@njit(error_model="numpy")
-def mean_and_variance(window):
-    """Mean and variance (of the population); NaN without samples.
+@register_jitable(error_model="numpy")
+def variance_of(n, total, squares):
+    """The variance (of the population) from sums around any sample x0 of the window.
 
-    One pass is safe if the sums are taken around any sample x0 of the window: the variance is at
-    least (mean - x0)**2 / n, so that the subtraction below loses no more than a factor n.
+    One pass is safe then: the variance is at least (mean - x0)**2 / n, so that the subtraction
+    loses no more than a factor n.
     """
-    n = len(window)
-    if not n:
-        return math.nan, math.nan
-    shift = np.float64(window[0])
-    total, squares = shifted_sums(window, shift)
     variance = (squares - total * (total / n)) / n
-    if variance < 0.0:  # NaN remains NaN
-        variance = 0.0
-    return shift + total / n, variance
+    return variance if not variance < 0.0 else 0.0  # NaN remains NaN
 
 
-@kernel(out=float)
+@register_jitable(error_model="numpy")
+def std_of(window):
+    """The standard deviation; NaN without samples."""
+    n, total, squares = len(window), 0.0, 0.0
+    if not n:
+        return math.nan
+    shift = np.float64(window.part(0, 1)[0])
+    for first in range(0, n, PART):
+        of_part = shifted_sums(window.part(first, PART), shift)
+        total += of_part[0]
+        squares += of_part[1]
+    return math.sqrt(variance_of(n, total, squares))
+
+
+@kernel(out=float, pieces=True)
 def mean(window):
     """The mean of a window."""
     return mean_of(window)
 
 
-@kernel(out=float)
+@kernel(out=float, pieces=True)
 def std(window):
     """The standard deviation of a window."""
-    return math.sqrt(mean_and_variance(window)[1])
+    return std_of(window)
 
 
-@kernel(out=float)
+@kernel(out=float, pieces=True)
 def energy(window):
     """The sum of the squares of a window."""
-    return sum_of_squares(window)
+    total = 0.0
+    for first in range(0, len(window), PART):
+        total += sum_of_squares(window.part(first, PART))
+    return total
 
 
-@kernel(out={"start": int, "mean": float, "std": float, "energy": float})
+@kernel(out={"start": int, "mean": float, "std": float, "energy": float}, pieces=True)
 def stats(window, out):
-    """The start, mean, standard deviation and energy of a window."""
-    average, variance = mean_and_variance(window)
-    out.emit(out.start, average, math.sqrt(variance), sum_of_squares(window))
+    """The start, mean, standard deviation and energy of a window, in one pass."""
+    n, total, squares, energy = len(window), 0.0, 0.0, 0.0
+    if not n:
+        out.emit(out.start, math.nan, math.nan, 0.0)
+        return
+    shift = np.float64(window.part(0, 1)[0])
+    for first in range(0, n, PART):
+        of_part = shifted_sums_and_squares(window.part(first, PART), shift)
+        total += of_part[0]
+        squares += of_part[1]
+        energy += of_part[2]
+    deviation = math.sqrt(variance_of(n, total, squares))
+    out.emit(out.start, shift + total / n, deviation, energy)
 
 
-@kernel
+@kernel(pieces=True)
 def std_above(window, alpha):
     """Is the standard deviation above alpha?"""
-    return math.sqrt(mean_and_variance(window)[1]) > alpha
+    return std_of(window) > alpha
 
 
-@kernel
+@kernel(pieces=True)
 def mean_below(window, beta):
     """Is the mean below beta?"""
     return mean_of(window) < beta
 
 
-@kernel(out={"keep": bool, "start": int, "stop": int})
+@kernel(out={"keep": bool, "start": int, "stop": int}, pieces=True)
 def silence(window, gamma, out):
     """The range of a window, kept if its standard deviation is above gamma."""
     if len(window):
-        keep = math.sqrt(mean_and_variance(window)[1]) > gamma
-        out.emit(keep, out.start, out.start + len(window))
+        out.emit(std_of(window) > gamma, out.start, out.start + len(window))
