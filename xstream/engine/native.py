@@ -11,7 +11,7 @@ from xstream.engine.attachment import Attachment, Outcome
 from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import InputError, SegmentMemoryError
 from xstream.sigseg import MemoryManager, SigSeg
-from xstream.sigseg.segment import Signal, adopt
+from xstream.sigseg.segment import CONSUMED, Signal, adopt
 
 __all__ = ["NativePlan", "debug_asked", "describe_tuple"]
 
@@ -97,7 +97,9 @@ def read_slots(slots: Any, schema: Schema, signals: tuple[Signal | None, ...]) -
     """The values of a tuple that remains in the core; segments get an additional count."""
     values: list[Any] = []
     for i, (type_, signal) in enumerate(zip(schema.types, signals, strict=True)):
-        if signal is not None:
+        if signal is not None and not slots[i].seg:
+            values.append(CONSUMED)  # by the operator that failed
+        elif signal is not None:
             handle = lib.xs_seg_ref(slots[i].seg)
             start, width = lib.xs_seg_start(handle), lib.xs_seg_width(handle)
             values.append(adopt(handle, start, width, signal))

@@ -41,7 +41,11 @@ static int32_t python_process(xs_op *op, int32_t port, const xs_slot *tuple)
         python->extent[2 * field + 1] = seg->width;
     }
     python->exchange.port = port;
+    xs_lent outer = lent_segments;
+    bool given = op->plan->given == tuple;
+    lent_segments = (xs_lent){given ? &op->plan->given->seg : NULL, given ? shape->segments : 0};
     int32_t status = xs_python_process(python->token);
+    lent_segments = outer;
     int32_t sent = send_rows(python);
     return status ? op_fail(op, "the operator raised an error") : sent;
 }

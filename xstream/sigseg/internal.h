@@ -326,6 +326,15 @@ static inline void seg_free_aside(xs_seg *seg)
     spare_seg_keep(seg);
 }
 
+/* Counts on the segments of the tuple that this thread's operator processes, which nobody uses after it:
+ * xs_seg_edit_own may take them. `slots` are the fields of the tuple, `segments` those with a segment, by
+ * bit. */
+typedef struct {
+    xs_seg **slots;
+    uint64_t segments;
+} xs_lent;
+extern _Thread_local xs_lent lent_segments;
+
 /* lazy.c */
 typedef struct {
     const xs_seg *seg;

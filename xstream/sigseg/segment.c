@@ -176,6 +176,32 @@ xs_seg *xs_seg_edit(xs_seg *seg)
     return copy;
 }
 
+_Thread_local xs_lent lent_segments;
+
+/* Takes the lent count on a segment, if no others are left than that one and the caller's. */
+static void take_lent(xs_seg *seg)
+{
+    for (uint64_t left = lent_segments.segments; left; left &= left - 1) {
+        xs_seg **slot = &lent_segments.slots[__builtin_ctzll(left)];
+        if (*slot != seg || count_get(&seg->refs) != 2) continue;
+        *slot = NULL;
+        xs_seg_drop(seg);
+        return;
+    }
+}
+
+xs_seg *xs_seg_edit_own(xs_seg *seg)
+{
+    take_lent(seg);
+    if (xs_seg_is_own(seg)) {
+        TALLY_ADD(seg->manager, edits, 1);
+        return seg;
+    }
+    xs_seg *copy = xs_seg_edit(seg);
+    if (copy) xs_seg_drop(seg);
+    return copy;
+}
+
 void xs_seg_read(xs_seg *seg, int64_t start, int64_t width, void *out)
 {
     if (!width) return;

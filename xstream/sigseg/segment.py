@@ -222,8 +222,12 @@ class SigSeg:
         handle = _subseg(self._handle, start, width)
         return _wrap(handle, start, width, self)
 
-    def edit(self) -> SegmentWriter:
+    def edit(self, consume: bool = False) -> SegmentWriter:
         """Return a private copy to change and commit; this segment and its arrays do not change.
+
+        With `consume=True` this object cannot be used afterwards. Its samples are then changed in
+        place, without a copy, if nothing else refers to them: no other operator, sink or segment,
+        and no array. An operator that gets windows and passes them on changed needs no other copy.
 
         >>> seg = SigSeg(np.zeros(3, dtype=np.int32))
         >>> with seg.edit() as e:
@@ -231,7 +235,16 @@ class SigSeg:
         >>> np.asarray(e.segment), np.asarray(seg)
         (array([0, 7, 0], dtype=int32), array([0, 0, 0], dtype=int32))
         """
-        return SegmentWriter(self._private_copy())
+        return SegmentWriter(self._consumed() if consume else self._private_copy())
+
+    def _consumed(self) -> SigSeg:
+        """The segment for writing under another name; this one is given up."""
+        self._array = None  # only a cache, and a reference
+        handle = lib.xs_seg_edit_own(self._handle)
+        written = _wrap(handle, self._start, self._width, self)
+        self._handle = None
+        self.__class__ = _Consumed
+        return written
 
     def _private_copy(self) -> SigSeg:
         return _wrap(lib.xs_seg_edit(self._handle), self._start, self._width, self)
@@ -365,6 +378,27 @@ class SigSeg:
     def __del__(self, drop: Any = _drop) -> None:
         if self._handle is not None:
             drop(self._handle)
+
+
+class _Consumed(SigSeg):
+    """What is left of a segment after `edit(consume=True)`."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":
+            return _Consumed
+        raise SigSegError("this segment was consumed by edit(consume=True)")
+
+    def __repr__(self) -> str:
+        return "<SigSeg, consumed>"
+
+    def __del__(self, drop: Any = None) -> None:
+        """Nothing is left to release."""
+
+
+#: Stands for a segment that an operator has consumed.
+CONSUMED = object.__new__(_Consumed)
 
 
 def _occupy(

@@ -66,6 +66,9 @@ xs_seg *xs_seg_subseg(xs_seg *seg, int64_t start, int64_t width); /* needs a ran
  * blocks in front are given back at once. */
 xs_seg *xs_seg_trim(xs_seg *seg, int64_t start);
 xs_seg *xs_seg_edit(xs_seg *seg); /* a private copy in one block, for xs_seg_own_data */
+/* For writing: the segment itself where nobody else can see its samples, else a private copy. Takes over
+ * the count on `seg`, unless memory ran out. */
+xs_seg *xs_seg_edit_own(xs_seg *seg);
 /* Whether the caller has the only count on the segment and on its block, and may write to it. */
 int xs_seg_is_own(const xs_seg *seg);
 
