@@ -36,7 +36,7 @@ _OPAQUE_MODULES = {
 _OURS = (
     "_numba.py", "_emitter.py", "_weak.py", "_arguments.py", "_frame.py", "_adapter.py",
     "_adapter_source.py", "_inner.py", "_each.py", "_rolling.py", "_expression.py", "_links.py",
-    "_debug.py", "_pieces.py", "kernel.h",
+    "_debug.py", "_pieces.py", "_folded.py", "kernel.h",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from xstream.kernels.pieces import PART_OUTSIDE
 __all__ = ["PiecesType", "pieces_maker", "pieces_of"]
 
 _WORD = ir.IntType(64)
-#: The words of a table: the number of pieces, then the position and the address of each, and the width.
+#: The words of a table: the number of pieces, the position and the address of each, the width.
 COUNT, POSITION, ADDRESS, PIECE_WORDS = 0, 1, 2, 2
 
 

@@ -133,6 +133,7 @@ def _dispatcher(code: CompiledKernel) -> Any:
 
 def _connect(module: Any, key: str, written: RegionSource) -> None:
     """Give the generated functions what they call: kernels, and each other."""
+    from xstream.kernels._folded import folded_maker
     from xstream.kernels._inner import inner_jit
     from xstream.kernels._links import LinkType, link_maker
 
@@ -143,6 +144,9 @@ def _connect(module: Any, key: str, written: RegionSource) -> None:
             setattr(module, f"each_{i}", stage.looped.dispatcher)
     for name in written.functions:
         setattr(module, name, inner_jit(getattr(module, name)))
+    for i, sample in written.folds.items():
+        fill = getattr(module, f"fold_{i}")
+        setattr(module, f"folded_{i}", folded_maker(key, i, sample, fill))
     for i, fields in written.links.items():
         link = LinkType(key, i, fields)
         link.after = getattr(module, f"after_{i}")

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from xstream._native import lib
 from xstream.engine.schema import Segment
 from xstream.kernels._each import EachFunction
-from xstream.kernels._region_text import RegionText, Value, cast, first_segment
+from xstream.kernels._frame import described
+from xstream.kernels._region_text import STAGE, STATUS, RegionText, Value, cast, first_segment
+from xstream.kernels.stage import Stage
 
 __all__ = ["RegionLoops"]
+
+
+#: Samples of a window that are computed at once: what the library's statistics read at once.
+PART = 4096
+
+
+def _reads_parts(stage: Stage) -> bool:
+    return stage.code is not None and stage.code.kernel.in_parts
 
 
 class RegionLoops(RegionText):
@@ -14,10 +27,7 @@ class RegionLoops(RegionText):
 
     def _loop(self, i: int, values: list[Value]) -> tuple[int, list[Value]]:
         """One loop for all neighbouring stages of one sample: the last one, and what it makes."""
-        end = i
-        while end < len(self.stages) and self.stages[end].looped is not None:
-            end += 1
-        members = range(i, end)
+        members = range(i, self._loop_end(i))
         first = first_segment(values)
         assert first is not None
         hoisted = {m: self._hoisted(m, values if m == i else None) for m in members}
@@ -26,7 +36,7 @@ class RegionLoops(RegionText):
         for value in sampled[1:]:
             with self.block(f"if len({self._array(value)}) != n{i}:"):
                 self._fail(i, values, "RERUN")
-        last = end - 1
+        last = members[-1]
         types = self._code(last).outputs
         assert types is not None
         spaces = [
@@ -39,12 +49,65 @@ class RegionLoops(RegionText):
             self._loop_body(members, values, hoisted, spaces)
         with self.block(f"if bad{i}:"):
             self._fail(i, values, "RERUN")
-        for m in members[1:]:
-            self.put(f"count(R, {self.tuples_at + m}, 1)", f"count(R, {self.samples_at + m}, n{i})")
+        self._count_loop(members)
         return last, [
             Value(type_, space, first.start)
             for type_, space in zip(types.types, spaces, strict=True)
         ]
+
+    def _loop_end(self, i: int) -> int:
+        """The stage after the loop that begins at stage `i`."""
+        while i < len(self.stages) and self.stages[i].looped is not None:
+            i += 1
+        return i
+
+    def _count_loop(self, members: range) -> None:
+        for m in members[1:]:
+            self.put(f"count(R, {self.tuples_at + m}, 1)")
+            self.put(f"count(R, {self.samples_at + m}, n{members[0]})")
+
+    # -- loops that are folded into a statistic ----------------------------------------------------
+
+    def _foldable(self, i: int, values: list[Value]) -> bool:
+        """Whether the loop from stage `i` on can be run part by part, as what follows reads them:
+        over one input of the region, without scalars, and into one window."""
+        end = self._loop_end(i)
+        if end == len(self.stages) or not _reads_parts(self.stages[end]):
+            return False
+        outputs = self._code(end - 1).outputs
+        one = len(values) == 1 and values[0].origin >= 0
+        return one and outputs is not None and len(outputs) == 1
+
+    def _fold(self, i: int, values: list[Value]) -> int:
+        """The function that computes a part of the window; returns the stage that reads it.
+
+        If the loop fails, the region has failed, whatever the statistic makes of the part.
+        """
+        members = range(i, self._loop_end(i))
+        (value,) = values
+        assert isinstance(value.type, Segment)
+        with self.function(f"fold_{i}", "R, first, out"):
+            hoisted = {m: self._hoisted(m, None) for m in members}
+            at, dtype = self._input_at(value), self._dtype(value.type)
+            self.put(f"whole = readonly(block(word(R, {at}), word(R, {at + 1}), {dtype}))")
+            self.put("samples = whole[first : first + len(out)]", f"bad{i} = False")
+            with self.block("for j in range(len(out)):"):
+                self._loop_body(members, [replace(value, name="samples")], hoisted, ["out"])
+            with self.block(f"if bad{i} and word(R, {STATUS}) == 0:"):
+                self.put(f"put(R, {STATUS}, {int(lib.XS_REGION_RERUN)})", f"put(R, {STAGE}, {i})")
+        self.used |= 1 << value.origin
+        outputs = self._code(members[-1]).outputs
+        assert outputs is not None
+        window = outputs.types[0]
+        assert isinstance(window, Segment)
+        self.folds[i] = described(window.dtype)
+        self.put(f"n{i} = {self._width(value)}")
+        scratch = f"np.empty(min(n{i}, {PART}), {self._dtype(window)})"
+        self.put(f"w{i} = folded_{i}(R, n{i}, {scratch})")
+        self._count_loop(members)
+        end = members[-1] + 1
+        self.put(f"count(R, {self.tuples_at + end}, 1)", f"count(R, {self.samples_at + end}, n{i})")
+        return end
 
     def _sampled(self, i: int, values: list[Value]) -> list[Value]:
         each = self._each(i)

@@ -21,6 +21,7 @@ from xstream.kernels._region_text import (
     first_start,
     frame_words,
 )
+from xstream.kernels.kernel import Kernel
 from xstream.kernels.stage import Stage
 
 __all__ = ["RegionSource"]
@@ -132,6 +133,8 @@ class RegionSource(RegionLoops):
             self._stage(i + 1, [values[number] for number in stage.chosen])
         elif stage.kind == "count":
             self.put("return True")
+        elif stage.looped is not None and self._foldable(i, values):
+            self._statistic(i, values)
         elif stage.looped is not None:
             self._next(*self._loop(i, values))
         else:
@@ -183,6 +186,26 @@ class RegionSource(RegionLoops):
         else:
             self._results(i, values, start, f"t{i}[1]", "0")
 
+    def _statistic(self, first: int, values: list[Value]) -> None:
+        """A statistic with the loop in front of it. What fails is found by running both again."""
+        i = self._fold(first, values)
+        code, start = self._code(i), values[0].start
+        self._frame(i)
+        type_ = self.stages[i].inputs.types[0]
+        given = self._arguments(i, [Value(type_, f"w{first}", start, folded=True)])
+        if code.mode == "iterate":
+            self._link(i)
+            given["out"] = f"link_{i}(R, {start})"
+        passed = "".join(f"{given[name]}, " for name in code.kernel.parameters)
+        self.put(f"t{i} = tried(F{i}, kernel_{i}, ({passed}))")
+        with self.block(f"if t{i}[0] or word(R, {STATUS}) != 0:"):
+            self._frame(first)
+            self._fail(first, values, "RERUN")
+        if code.mode == "iterate":
+            self.put("return True")
+        else:
+            self._results(i, values, start, f"t{i}[1]", "0")
+
     def _arguments(self, i: int, values: list[Value]) -> dict[str, str]:
         """What each parameter of the kernel gets."""
         stage, kernel = self.stages[i], self._code(i).kernel
@@ -193,14 +216,19 @@ class RegionSource(RegionLoops):
             if source >= len(values):
                 given[name] = arguments[source - len(values)]
             elif isinstance(values[source].type, Segment):
-                read = self._pieces if kernel.pieces else self._array
-                given[name] = read(values[source])
+                given[name] = self._segment(kernel, values[source])
             else:
                 given[name] = values[source].name
         if states:
             items = ", ".join(states)
             given["state"] = f"State_{i}({items})" if kernel.state_names else items
         return given
+
+    def _segment(self, kernel: Kernel, value: Value) -> str:
+        """A segment as a kernel gets it: computed in parts, walked, or as an array."""
+        if value.folded:
+            return value.name
+        return self._pieces(value) if kernel.pieces else self._array(value)
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class Value:
     name: str  # an array, or a number
     start: str = "0"  # of a segment
     origin: int = -1  # the field of the region's input that it passes on
+    folded: bool = False  # computed in parts, when they are read
 
 
 class RegionText:
@@ -46,6 +47,8 @@ class RegionText:
         self.functions: list[str] = []
         #: Input fields that are read as arrays, and those that are walked, by bit.
         self.used = self.walked = 0
+        #: By the first stage of a loop that is folded into a statistic: the type of its samples.
+        self.folds: dict[int, str] = {}
         self._lines: list[str] = []
         self._depth = 1
         self._texts: list[str] = []

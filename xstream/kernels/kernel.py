@@ -42,6 +42,9 @@ class Kernel:
         self.pieces = pieces
         self.at_end = at_end
         self.each = each
+        #: Whether it reads its only segment by `part` alone, each sample once. Loops over single
+        #: samples in front of it then compute a part when it is read.
+        self.in_parts = False
         #: The parameter whose samples become those of `out`, one by one, and may be overwritten.
         self.in_place: str | None = None
         self.name = function.__name__
@@ -137,7 +140,11 @@ def _state_array(name: str, value: Any) -> npt.NDArray[Any]:
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
 def kernel(
-    *, state: Any = None, out: Any = None, at_end: bool = False, each: bool = False,
+    *,
+    state: Any = None,
+    out: Any = None,
+    at_end: bool = False,
+    each: bool = False,
     pieces: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(

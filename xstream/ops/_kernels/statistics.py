@@ -154,3 +154,7 @@ def silence(window, gamma, out):
     """The range of a window, kept if its standard deviation is above gamma."""
     if len(window):
         out.emit(std_of(window) > gamma, out.start, out.start + len(window))
+
+
+for statistic in (mean, std, energy, stats, silence):
+    statistic.in_parts = True
