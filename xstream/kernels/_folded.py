@@ -11,16 +11,20 @@ from ast import literal_eval
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, overload, overload_method, register_model
+from numba.np.arrayobj import make_array
 from numba.np.numpy_support import from_dtype
 
-from xstream.kernels._links import readonly
-from xstream.kernels.pieces import PART_OUTSIDE
+from xstream.kernels._inner import INNER
+from xstream.kernels._links import block, readonly
+from xstream.kernels.pieces import PART, PART_OUTSIDE
 
 __all__ = ["FoldedType", "folded_maker"]
+
+_WORD = ir.IntType(64)
 
 
 class FoldedType(types.Type):
@@ -28,32 +32,32 @@ class FoldedType(types.Type):
 
     def __init__(self, name: str, stage: int, described: str, fill: Any) -> None:
         self.fill = fill
-        self.sample = np.lib.format.descr_to_dtype(literal_eval(described))
-        self.scratch = types.Array(from_dtype(self.sample), 1, "C")
+        self.dtype = from_dtype(np.lib.format.descr_to_dtype(literal_eval(described)))
         super().__init__(name=f"Folded({name}, {stage}, {described})")
 
 
 @register_model(FoldedType)
 class _FoldedModel(models.StructModel):
     def __init__(self, manager, folded):
-        members = [
-            ("region", types.int64), ("width", types.int64), ("scratch", folded.scratch)
-        ]  # fmt: skip
+        members = [(name, types.int64) for name in ("region", "width", "scratch")]
         super().__init__(manager, folded, members)
 
 
 def folded_maker(name: str, stage: int, described: str, fill: Any) -> Any:
-    """A function that makes such a window of a region's frame, a width and scratch memory."""
+    """A function that makes such a window of a region's frame, its width, and scratch memory for a
+    part, which the caller keeps alive."""
     folded = FoldedType(name, stage, described, fill)
 
     @intrinsic
     def make(typing_context, region, width, scratch):
         def codegen(context, builder, signature, arguments):
             made = cgutils.create_struct_proxy(folded)(context, builder)
-            made.region, made.width, made.scratch = arguments
-            return impl_ret_borrowed(context, builder, folded, made._getvalue())
+            made.region, made.width, array = arguments
+            view = make_array(scratch)(context, builder, array)
+            made.scratch = builder.ptrtoint(view.data, _WORD)
+            return made._getvalue()
 
-        return folded(types.int64, types.int64, folded.scratch), codegen
+        return folded(types.int64, types.int64, scratch), codegen
 
     return make
 
@@ -61,14 +65,11 @@ def folded_maker(name: str, stage: int, described: str, fill: Any) -> Any:
 def _member(name: str) -> Any:
     @intrinsic
     def read(typing_context, folded):
-        kind = folded.scratch if name == "scratch" else types.int64
-
         def codegen(context, builder, signature, arguments):
             proxy = cgutils.create_struct_proxy(signature.args[0])
-            value = getattr(proxy(context, builder, value=arguments[0]), name)
-            return impl_ret_borrowed(context, builder, kind, value)
+            return getattr(proxy(context, builder, value=arguments[0]), name)
 
-        return kind(folded), codegen
+        return types.int64(folded), codegen
 
     return read
 
@@ -83,19 +84,14 @@ def _len(window):
     return None
 
 
-@overload_method(FoldedType, "part")
+@overload_method(FoldedType, "part", jit_options=INNER)
 def _part(window, first, n):
-    fill, sample = window.fill, window.sample
+    fill, dtype = window.fill, window.dtype
 
     def part(window, first, n):
-        width = width_of(window)
-        if first < 0 or first > width or n < 0:
+        if first < 0 or first > width_of(window) or n < 0 or n > PART:
             raise IndexError(PART_OUTSIDE)
-        n = min(n, width - first)
-        scratch = scratch_of(window)
-        if n > len(scratch):
-            scratch = np.empty(n, sample)
-        samples = scratch[:n]
+        samples = block(scratch_of(window), min(n, width_of(window) - first), dtype)
         fill(region_of(window), first, samples)
         return readonly(samples)
 

@@ -18,6 +18,7 @@ from numba.extending import intrinsic, models, overload, overload_method, regist
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 
+from xstream.kernels._inner import INNER, inner_jit
 from xstream.kernels._links import block, readonly, word
 from xstream.kernels.pieces import PART_OUTSIDE
 
@@ -108,7 +109,7 @@ def _len(window):
 # -- parts ---------------------------------------------------------------------------------------
 
 
-@overload_method(PiecesType, "part")
+@overload_method(PiecesType, "part", jit_options=INNER)
 def _part(window, first, n):
     dtype, size = window.dtype, window.sample.itemsize
 
@@ -119,44 +120,75 @@ def _part(window, first, n):
         n = min(n, width - first)
         if listed_of(window) == 0:
             return readonly(block(address_of(window) + first * size, n, dtype))
-        return part_of_list(window, first, n)
+        return called_apart(window, first, n)
 
     return part
 
 
-def part_of_list(window: Any, first: int, n: int) -> Any:
+@intrinsic
+def copy_to(typing_context, array, first, address, count):
+    """Copy samples from an address to a place in an array: a loop would not become a memcpy."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = signature.args[0]
+        values, first, address, count = arguments
+        view = make_array(kind)(context, builder, values)
+        item = context.get_data_type(kind.dtype)
+        to = cgutils.gep(builder, view.data, first)
+        source = builder.inttoptr(address, item.as_pointer())
+        cgutils.raw_memcpy(builder, to, source, count, context.get_abi_sizeof(item))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, types.int64), codegen
+
+
+@inner_jit
+def part_of_list(window, first, n, size, like):
     """A part of a segment of several pieces."""
+    table = address_of(window)
+    low, high = 0, word(table, COUNT)  # bisection: the piece that holds the first sample
+    while high - low > 1:
+        middle = (low + high) // 2
+        if word(table, POSITION + PIECE_WORDS * middle) <= first:
+            low = middle
+        else:
+            high = middle
+    at = table + 8 * PIECE_WORDS * low
+    inside = first - word(at, POSITION)
+    if first + n <= word(at, POSITION + PIECE_WORDS):
+        return readonly(block(word(at, ADDRESS) + inside * size, n, like.dtype))
+    joined, done = np.empty(n, like.dtype), 0
+    while done < n:
+        some = min(n - done, word(at, POSITION + PIECE_WORDS) - first - done)
+        copy_to(joined, done, word(at, ADDRESS) + inside * size, some)
+        done += some
+        inside = 0
+        at += 8 * PIECE_WORDS
+    return readonly(joined)
 
 
-@overload(part_of_list)
-def _part_of_list(window, first, n):
-    dtype, sample, size = window.dtype, window.sample, window.sample.itemsize
+@intrinsic
+def called_apart(typing_context, window, first, n):
+    """Call `part_of_list` without inlining it, so that what calls it stays small."""
+    like = types.Array(window.dtype, 1, "C")
+    given = (window, types.int64, types.int64, types.int64, like)
+    inner = types.Dispatcher(part_of_list).get_call_type(typing_context, given, {})
 
-    def part(window, first, n):
-        table = address_of(window)
-        low, high = 0, word(table, COUNT)  # bisection: the piece that holds the first sample
-        while high - low > 1:
-            middle = (low + high) // 2
-            if word(table, POSITION + PIECE_WORDS * middle) <= first:
-                low = middle
-            else:
-                high = middle
-        at = table + 8 * PIECE_WORDS * low
-        inside = first - word(at, POSITION)
-        if first + n <= word(at, POSITION + PIECE_WORDS):
-            return readonly(block(word(at, ADDRESS) + inside * size, n, dtype))
-        joined, done = np.empty(n, sample), 0
-        while done < n:
-            some = min(n - done, word(at, POSITION + PIECE_WORDS) - first - done)
-            samples = block(word(at, ADDRESS) + inside * size, some, dtype)
-            for i in range(some):
-                joined[done + i] = samples[i]
-            done += some
-            inside = 0
-            at += 8 * PIECE_WORDS
-        return readonly(joined)
+    def codegen(context, builder, signature, arguments):
+        compiled = part_of_list.overloads[inner.args]
+        context.add_linking_libs([compiled.library])
+        function = context.declare_function(builder.module, compiled.fndesc)
+        size = context.get_constant(types.int64, window.sample.itemsize)
+        empty = make_array(like)(context, builder)._getvalue()
+        status, result = context.call_conv.call_function(
+            builder, function, inner.return_type, inner.args, [*arguments, size, empty],
+            attrs=("noinline",),
+        )  # fmt: skip
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return result
 
-    return part
+    return window.array(window, types.int64, types.int64), codegen
 
 
 # -- pieces --------------------------------------------------------------------------------------

@@ -9,13 +9,10 @@ from xstream.engine.schema import Segment
 from xstream.kernels._each import EachFunction
 from xstream.kernels._frame import described
 from xstream.kernels._region_text import STAGE, STATUS, RegionText, Value, cast, first_segment
+from xstream.kernels.pieces import PART
 from xstream.kernels.stage import Stage
 
 __all__ = ["RegionLoops"]
-
-
-#: Samples of a window that are computed at once: what the library's statistics read at once.
-PART = 4096
 
 
 def _reads_parts(stage: Stage) -> bool:
@@ -102,8 +99,8 @@ class RegionLoops(RegionText):
         assert isinstance(window, Segment)
         self.folds[i] = described(window.dtype)
         self.put(f"n{i} = {self._width(value)}")
-        scratch = f"np.empty(min(n{i}, {PART}), {self._dtype(window)})"
-        self.put(f"w{i} = folded_{i}(R, n{i}, {scratch})")
+        self.put(f"c{i} = np.empty(min(n{i}, {PART}), {self._dtype(window)})")
+        self.put(f"w{i} = folded_{i}(R, n{i}, c{i})")
         self._count_loop(members)
         end = members[-1] + 1
         self.put(f"count(R, {self.tuples_at + end}, 1)", f"count(R, {self.samples_at + end}, n{i})")

@@ -198,8 +198,8 @@ class RegionSource(RegionLoops):
             given["out"] = f"link_{i}(R, {start})"
         passed = "".join(f"{given[name]}, " for name in code.kernel.parameters)
         self.put(f"t{i} = tried(F{i}, kernel_{i}, ({passed}))")
-        with self.block(f"if t{i}[0] or word(R, {STATUS}) != 0:"):
-            self._frame(first)
+        with self.block(f"if t{i}[0] or word(R, {STATUS}) != 0 or len(c{first}) < 0:"):
+            self._frame(first)  # the scratch memory is used up to here
             self._fail(first, values, "RERUN")
         if code.mode == "iterate":
             self.put("return True")

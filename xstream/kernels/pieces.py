@@ -48,4 +48,6 @@ class Pieces:
         return np.concatenate(found) if found else self._arrays[0][:0]
 
 
+#: Samples of a window that the library's statistics read at once, and that are computed at once.
+PART = 4096
 PART_OUTSIDE = "a part of a segment begins outside of its samples"

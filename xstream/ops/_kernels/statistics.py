@@ -9,6 +9,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from xstream.kernels.kernel import kernel
+from xstream.kernels.pieces import PART
 
 # Sums may be reordered, which allows vector registers; infinities and NaN keep their meaning.
 _ANY_ORDER = {"reassoc", "contract"}
@@ -60,18 +61,18 @@ def shifted_sums_and_squares(window, shift):
     return total, squares, energy
 
 
-# A window is summed in parts of this size, whatever its pieces are: the order of additions, and so
-# the result, does not depend on them.
-PART = 4096
+# A window is summed in parts of PART samples, whatever its pieces are. The order of additions, and
+# with it the result, does not depend on them.
 
 
 @register_jitable(error_model="numpy")
 def mean_of(window):
     """The mean; NaN without samples."""
-    total = 0.0
-    for first in range(0, len(window), PART):
+    n = len(window)
+    total = sum_of(window.part(0, PART))
+    for first in range(PART, n, PART):
         total += sum_of(window.part(first, PART))
-    return total / len(window) if len(window) else math.nan
+    return total / n if n else math.nan
 
 
 @register_jitable(error_model="numpy")
@@ -88,14 +89,16 @@ def variance_of(n, total, squares):
 @register_jitable(error_model="numpy")
 def std_of(window):
     """The standard deviation; NaN without samples."""
-    n, total, squares = len(window), 0.0, 0.0
+    n = len(window)
     if not n:
         return math.nan
-    shift = np.float64(window.part(0, 1)[0])
-    for first in range(0, n, PART):
-        of_part = shifted_sums(window.part(first, PART), shift)
-        total += of_part[0]
-        squares += of_part[1]
+    part = window.part(0, PART)
+    shift = np.float64(part[0])
+    total, squares = shifted_sums(part, shift)
+    for first in range(PART, n, PART):
+        more, more_squares = shifted_sums(window.part(first, PART), shift)
+        total += more
+        squares += more_squares
     return math.sqrt(variance_of(n, total, squares))
 
 
@@ -114,8 +117,8 @@ def std(window):
 @kernel(out=float, pieces=True)
 def energy(window):
     """The sum of the squares of a window."""
-    total = 0.0
-    for first in range(0, len(window), PART):
+    total = sum_of_squares(window.part(0, PART))
+    for first in range(PART, len(window), PART):
         total += sum_of_squares(window.part(first, PART))
     return total
 
@@ -123,16 +126,18 @@ def energy(window):
 @kernel(out={"start": int, "mean": float, "std": float, "energy": float}, pieces=True)
 def stats(window, out):
     """The start, mean, standard deviation and energy of a window, in one pass."""
-    n, total, squares, energy = len(window), 0.0, 0.0, 0.0
+    n = len(window)
     if not n:
         out.emit(out.start, math.nan, math.nan, 0.0)
         return
-    shift = np.float64(window.part(0, 1)[0])
-    for first in range(0, n, PART):
-        of_part = shifted_sums_and_squares(window.part(first, PART), shift)
-        total += of_part[0]
-        squares += of_part[1]
-        energy += of_part[2]
+    part = window.part(0, PART)
+    shift = np.float64(part[0])
+    total, squares, energy = shifted_sums_and_squares(part, shift)
+    for first in range(PART, n, PART):
+        more = shifted_sums_and_squares(window.part(first, PART), shift)
+        total += more[0]
+        squares += more[1]
+        energy += more[2]
     deviation = math.sqrt(variance_of(n, total, squares))
     out.emit(out.start, shift + total / n, deviation, energy)
 
