@@ -172,10 +172,11 @@ def called_apart(typing_context, window, first, n):
     """Call `part_of_list` without inlining it, so that what calls it stays small."""
     like = types.Array(window.dtype, 1, "C")
     given = (window, types.int64, types.int64, types.int64, like)
-    inner = types.Dispatcher(part_of_list).get_call_type(typing_context, given, {})
+    apart = types.Dispatcher(part_of_list)
+    inner = apart.get_call_type(typing_context, given, {})
 
     def codegen(context, builder, signature, arguments):
-        compiled = part_of_list.overloads[inner.args]
+        compiled = apart.dispatcher.overloads[inner.args]  # debug mode has a copy of its own
         context.add_linking_libs([compiled.library])
         function = context.declare_function(builder.module, compiled.fndesc)
         size = context.get_constant(types.int64, window.sample.itemsize)
