@@ -176,7 +176,8 @@ def called_apart(typing_context, window, first, n):
     inner = apart.get_call_type(typing_context, given, {})
 
     def codegen(context, builder, signature, arguments):
-        compiled = apart.dispatcher.overloads[inner.args]  # debug mode has a copy of its own
+        apart.dispatcher.compile(inner.args)  # debug mode has a copy of its own
+        compiled = apart.dispatcher.overloads[inner.args]
         context.add_linking_libs([compiled.library])
         function = context.declare_function(builder.module, compiled.fndesc)
         size = context.get_constant(types.int64, window.sample.itemsize)
