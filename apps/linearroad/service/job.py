@@ -196,7 +196,8 @@ class _Query:
                 self.engine.run(cut, self._state, look)
             self._end()
         except (xs.OperatorError, InputError) as error:
-            cause = error.__cause__ if isinstance(error, xs.OperatorError) else error
+            within = error.__cause__  # without the name of the operator that met it
+            cause = within if isinstance(within, InputError) else error
             if not isinstance(cause, InputError):
                 raise
             if self.feed.connection is None:  # not an error of a driver
