@@ -46,9 +46,9 @@ def main() -> int:
             share = begin + 0.75 * asked.seconds * (place + 1) / len(chosen)
             kills = -(-asked.kills // len(chosen))
             tally = kill_runs(subject, scratch / subject.name, kills, asked.seed, share)
-            print(f"{subject.name}: {tally.kills} kills of {tally.runs} runs, "
+            print(f"{subject.name}: {tally.kills} kills of {kills} in {tally.runs} runs, "
                   f"{len(tally.wrong)} wrong outputs", flush=True)  # fmt: skip
-            failed |= bool(tally.wrong)
+            failed |= bool(tally.wrong) or not tally.kills  # no kill shows nothing
         if asked.only is None:
             for sentence, wrong in (
                 fault_every_step(scratch / "faults", until),
