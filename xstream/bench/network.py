@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from xstream import io
-from xstream.bench.bare_sockets import FRAME_BYTES, PAYLOAD_BYTES, BareSockets
+from xstream.bench.bare_sockets import FRAME_BYTES, PAYLOAD_BYTES, BareSockets, on_processor
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure, Report
 from xstream.bench.settings import Settings
@@ -43,7 +43,8 @@ class _Tcp:
         query = Query("network")
         out = query.source(io.tcp(port, np.float32, framing="length", listen=True)).count()
         with self.bare.running("tcp-send", port, self.frames) as sender:
-            run, _ = self.engine.timed_run(query)
+            with on_processor(0, "receive"):
+                run, _ = self.engine.timed_run(query)
             took_ns = self.bare.answer(sender)
         if run[out].samples != self.samples:
             raise AssertionError(f"{run[out].samples:,} samples of {self.samples:,} were received")
@@ -75,7 +76,8 @@ class _Udp:
         source = io.udp(port, np.float32, sequence=True, gap="split")
         query.source(source, name="in").count()
         with self.bare.running("udp-send", port, self.datagrams, per_second) as sender:
-            run, _ = self.engine.timed_run(query)
+            with on_processor(0, "receive"):
+                run, _ = self.engine.timed_run(query)
             took_ns = self.bare.answer(sender)
         counters = dict(run.stats["in"].counters)
         found = counters["datagrams"] + counters["lost"] + counters["late"]
