@@ -181,8 +181,17 @@ def test_nan_is_kept_refused_or_zero(tmp_path: Path) -> None:
     assert np.isnan(np.asarray(kept[0])[1234])
     (zero,) = read(xs.io.npy(tmp_path / "x.npy", window=50_000, nan="zero"))
     np.testing.assert_array_equal(np.asarray(zero[0]), np.nan_to_num(samples))
-    with pytest.raises(xs.InputError, match="sample 1234 is not a number"):
-        read(xs.io.npy(tmp_path / "x.npy", nan="error"))
+    seen, error = arrived(xs.io.npy(tmp_path / "x.npy", window=1, nan="error"))
+    assert "sample 1234 is not a number" in str(error)
+    assert seen == samples[:1234].tolist()
+
+
+def test_a_nan_in_any_column_ends_all_of_them(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, 2.0, 3.0, float("nan")], "b": [1.0, 2.0, float("nan"), 4.0]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    seen, error = arrived(xs.io.parquet(tmp_path / "x.parquet", layout="rows", nan="error"))
+    assert "sample 2 is not a number" in str(error)
+    assert len(seen) == 2
 
 
 def test_files_that_change_after_the_query_was_declared(tmp_path: Path) -> None:

@@ -162,10 +162,10 @@ class File(Operator):
         skipped = row if quarantine else 0  # rows that are left out are not counted
         try:
             for block in without(self.blocks(row - skipped, quarantine), skipped * interleaved):
-                if len(block[0]):
-                    yield (
-                        block if self.nan == "keep" else self._without_nan(block, row, interleaved)
-                    )
+                if self.nan == "error":
+                    yield from self._until_nan(block, row, interleaved)
+                elif len(block[0]):
+                    yield block if self.nan == "keep" else list(map(_nan_to_zero, block))
                 row += len(block[0]) // interleaved
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
@@ -173,17 +173,15 @@ class File(Operator):
             if quarantine is not None:
                 quarantine.close()
 
-    def _without_nan(self, block: Block, row: int, interleaved: int) -> Block:
-        checked = []
-        for column in block:
-            missing = np.isnan(column) if column.dtype.kind in "fc" else None
-            if missing is not None and missing.any():
-                if self.nan == "error":
-                    row += int(missing.argmax()) // interleaved
-                    raise InputError(f"{self.path}: sample {row} is not a number")
-                column = np.where(missing, column.dtype.type(0), column)
-            checked.append(column)
-        return checked
+    def _until_nan(self, block: Block, row: int, interleaved: int) -> Iterator[Block]:
+        """The block; if there is a NaN in it, only the rows before it, and an error."""
+        numbers = [column for column in block if column.dtype.kind in "fc"]
+        found = [int(np.isnan(column).argmax()) for column in numbers if np.isnan(column).any()]
+        rows = min(found) // interleaved if found else len(block[0])
+        if rows:
+            yield [column[: rows * interleaved] for column in block] if found else block
+        if found:
+            raise InputError(f"{self.path}: sample {row + rows} is not a number")
 
     # -- as a sink ---------------------------------------------------------------------------
 
@@ -233,6 +231,13 @@ def without(blocks: Iterator[Block], samples: int) -> Iterator[Block]:
         if length > samples:
             yield [column[samples:] for column in block] if samples else block
         samples = max(samples - length, 0)
+
+
+def _nan_to_zero(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    missing = np.isnan(column) if column.dtype.kind in "fc" else None
+    if missing is None or not missing.any():
+        return column
+    return np.where(missing, column.dtype.type(0), column)
 
 
 def read_only_file(kind: str, path: Path) -> None:
