@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import lzma
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from linearroad.rowforms import (
 from linearroad.schema import FIELD_COUNT, LINE_TOO_LONG, REASONS, THESIS_FIELDS
 from linearroad.tables.text import LONGEST_LINE, parse
 from xstream.errors import InputError
+from xstream.io.compression import open_stream
 from xstream.io.page_checksums import has_page_checksums
 from xstream.io.rereader import Rereader
 
@@ -43,7 +44,6 @@ __all__ = [
 ROWS = 1 << 15  # per chunk; small enough to stay in the cache until it has been checked
 BYTES = 1 << 21
 SHOWN_BYTES = 200  # shown of a line that is too long
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz"}
 
 
 @dataclass(frozen=True)
@@ -144,17 +144,12 @@ class FlatReader:
         try:
             with self._open() as file:
                 return file.read(DETECTED_BYTES)
-        except (EOFError, OSError, lzma.LZMAError, pa.ArrowException):
+        except (EOFError, OSError, pa.ArrowException):
             return b""
 
-    def _open(self) -> BinaryIO:
-        compression = _COMPRESSIONS.get(self.path.suffix)
-        if compression == "xz":
-            return cast(BinaryIO, lzma.open(self.path))
-        if compression is None:
-            return self.path.open("rb")
-        stream: BinaryIO = pa.input_stream(self.path, compression=compression)
-        return stream
+    def _open(self) -> AbstractContextManager[Any]:
+        """The text; its lines are parsed here, because rejects need their text and number."""
+        return closing(open_stream(self.path))
 
     def chunks(self, begin_s: int = 0) -> Iterator[Chunk]:
         rest, first_line = b"", 1
@@ -184,7 +179,7 @@ class FlatReader:
                     rest = text
                     if ended:
                         return
-        except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+        except (EOFError, OSError, pa.ArrowException) as error:
             raise InputError(f"{self.path} cannot be read to its end: {error}") from error
 
     def _parsed(self, text: bytes, first_line: int, last: bool) -> tuple[int, int, Chunk]:

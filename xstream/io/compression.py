@@ -9,7 +9,14 @@ from typing import IO, Any, cast
 
 from xstream.errors import InputError
 
-__all__ = ["SUFFIXES", "bare_suffix", "compression_of", "open_compressed", "open_input"]
+__all__ = [
+    "SUFFIXES",
+    "bare_suffix",
+    "compression_of",
+    "open_compressed",
+    "open_input",
+    "open_stream",
+]
 
 #: Suffixes, and pyarrow's names of the methods; xz is read by Python's own module.
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
@@ -34,7 +41,7 @@ def open_input(path: Path) -> Iterator[Any]:
     """A stream of the decompressed bytes of a file; raises an InputError if it cannot be read."""
     stream = None
     try:
-        stream = _opened(path, compression_of(path))
+        stream = open_stream(path)
         yield stream
     except EOFError as error:
         raise InputError(f"{path} is truncated: {error}") from error
@@ -51,7 +58,9 @@ def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(f"{path} cannot be read{f' as {kind}' if kind else ''}: {reason}")
 
 
-def _opened(path: Path, method: str | None) -> Any:
+def open_stream(path: Path) -> Any:
+    """The same, to be closed by the caller; raises an OSError, or an EOFError if it ends early."""
+    method = compression_of(path)
     if method is None:
         return path.open("rb", buffering=0)
     if method == "xz":
