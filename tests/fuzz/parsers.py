@@ -275,7 +275,11 @@ def fuzz_by_coverage(form: str, seconds: float, runs: int) -> None:
 
     _instrument(atheris.instrument_func)
     limits = ["-max_len=4096", f"-runs={runs}", f"-max_total_time={seconds:.0f}"]
-    limits += [f"-rss_limit_mb={MOST_BYTES >> 20}", f"-timeout={ASLEEP_S:.0f}"]
+    limits += [
+        f"-artifact_prefix={tempfile.gettempdir()}/",
+        f"-rss_limit_mb={MOST_BYTES >> 20}",
+        f"-timeout={ASLEEP_S:.0f}",
+    ]
     atheris.Setup([sys.argv[0], str(corpus), *limits], one)
     atheris.Fuzz()
 
