@@ -143,7 +143,7 @@ class FlatReader:
         """The first lines, if they can be read; errors are reported when the file is read."""
         try:
             with self._open() as file:
-                return file.read(DETECTED_BYTES)
+                return bytes(file.read(DETECTED_BYTES))
         except (EOFError, OSError, pa.ArrowException):
             return b""
 

@@ -230,6 +230,7 @@ def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
     def on_interrupt(number: int, frame: Any) -> None:
         nonlocal received
         received = True
+        _expect_no_updates()
         java.kill()
         logging.disable(logging.CRITICAL)  # py4j logs every call that fails because of this
         if callable(before):
@@ -248,6 +249,15 @@ def _killed_by_interrupt(java: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
         if received:
             logging.disable(logging.NOTSET)
+
+
+def _expect_no_updates() -> None:
+    """Java's connection for accumulators ends with it: pyspark would print a traceback."""
+    from pyspark import SparkContext
+
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, client_address: None
 
 
 def _stop_java(gateway: Any, killed: bool) -> None:
