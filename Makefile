@@ -26,8 +26,9 @@ $(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
 	$(BIN)/python hatch_build.py
 	@touch $@
 
-test: install ## the tests (without slow tests and benchmarks), in one process per core, at most four
-	$(RUN_PYTEST) -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadgroup
+# One more process than cores: some tests wait for clocks, sockets and other processes.
+test: install ## the tests (without slow tests and benchmarks), in several processes, at most four
+	$(RUN_PYTEST) -m "not slow" --numprocesses $$(( $$(nproc) < 3 ? $$(nproc) + 1 : 4 )) --dist loadgroup
 
 test-slow: install ## the tests that take minutes
 	$(RUN_PYTEST) -m slow

@@ -116,6 +116,8 @@ def test_ctrl_c_ends_a_file_that_is_repeated_for_ever(recording: Path) -> None:
         playing = subprocess.Popen(
             command(recording, "--to", f"udp://127.0.0.1:{port}", "--repeat", 0),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # A shell that starts tests in the background leaves SIGINT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
         receiver.recv(65536)
         time.sleep(0.3)

@@ -17,6 +17,7 @@ from tests.recovery.graphs import GRAPHS
 from tests.recovery.interrupted import interrupted_run
 
 
+@pytest.mark.slow
 def test_interrupted_and_resumed_runs_leave_nothing_behind(tmp_path: Path) -> None:
     def once() -> None:
         for name in ("rewindow", "sync", "cycle"):

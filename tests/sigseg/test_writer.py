@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import operator
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +114,15 @@ def test_empty_and_compound_buffers(dtype: np.dtype[Any], manager: xs.MemoryMana
 
 @pytest.mark.parametrize("memory", ["of a writer", "of a segment"])
 def test_a_ctrl_c_while_an_array_is_freed_is_not_lost(memory: str) -> None:
+    # A shell that starts tests in the background leaves SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _interrupt_while_freeing(memory)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt_while_freeing(memory: str) -> None:
     writer = xs.SigSeg.build(100, np.float64)
     held = [np.asarray(writer.commit())] if memory == "of a segment" else [writer.array]
     del writer

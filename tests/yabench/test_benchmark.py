@@ -154,6 +154,7 @@ WSLIDE_ms = 4000
 """
 
 
+@pytest.mark.slow
 def test_engines_are_judged_and_each_fault_is_named(tmp_path: Path) -> None:
     tests = read_tests(write_test(tmp_path, FILE))
     found = run_tests(tests, tmp_path / "out", Progress.silent())

@@ -21,6 +21,7 @@ OPTIONAL_PACKAGES = {
     "confluent_kafka": OptionalPackage("kafka", "Kafka topics"),
     "duckdb": OptionalPackage("yabench", "YABench's oracle of records"),
     "hypothesis": OptionalPackage("testing", "the strategies of xstream.testing"),
+    "jsonschema": OptionalPackage("sigmf", "the metadata of SigMF recordings"),
     "pandas": OptionalPackage("linearroad", "Linear Road's validator"),
     "plotly": OptionalPackage("report", "HTML pages"),
     "pyoxigraph": OptionalPackage("yabench", "YABench's oracle of RDF streams"),

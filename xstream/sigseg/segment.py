@@ -388,6 +388,8 @@ class _Consumed(SigSeg):
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":
             return _Consumed
+        if name == "__wrapped__":  # asked by inspect of every object
+            raise AttributeError(name)
         raise SigSegError("this segment was consumed by edit(consume=True)")
 
     def __repr__(self) -> str:

@@ -41,6 +41,7 @@ def stream(seed: int, seconds: int, crowd: float) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_rules() -> None:
     # Crowded enough for tolls, long enough for an accident to be detected.
     columns = stream(seed=3, seconds=1080, crowd=3.0)

@@ -300,6 +300,7 @@ def test_the_example_system_answers_as_a_run_does(directory: Path, tmp_path: Pat
     assert any(line.startswith("1,") for line in without_emit(tmp_path / "out" / "output.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_example_system_passes_a_validated_drive(generated: Path, tmp_path: Path) -> None:
     with example() as address:

@@ -34,6 +34,7 @@ def test_an_l_may_end_in_a_half() -> None:
             TrafficParameters.of_l(wrong, minutes=1, seed=1)
 
 
+@pytest.mark.slow
 def test_half_an_expressway_has_the_reports_of_one_direction() -> None:
     road = Expressway(seed=1, xway=0, seconds=120)
     both = road.advance(120)

@@ -36,9 +36,8 @@ def test_bulk_traffic_is_answered_as_the_reference_does(rules: str, seed: int) -
     assert run_rows(case.rows, history, rules) == expected(case, rules)
 
 
-@pytest.mark.parametrize(
-    "rules", ["paper", *(pytest.param(rules, marks=pytest.mark.slow) for rules in RULES[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", RULES)
 def test_no_operator_leaves_its_arrays(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In debug mode, where kernels and all their helpers check indices and divisions."""
     monkeypatch.setenv("XSTREAM_DEBUG", "1")

@@ -39,6 +39,7 @@ def command(*options: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_quick_trial_finds_what_it_is_allowed_to_try(base: Path, tmp_path: Path) -> None:
     out = tmp_path / "rating"
     # At this speed the limits are at least one wall-clock second, which suffices on a busy machine.

@@ -233,6 +233,7 @@ def test_keys_differ_between_expressways() -> None:
     assert len({int(expressway_key(s, x)) for s in range(20) for x in range(20)}) == 400
 
 
+@pytest.mark.slow
 def test_no_kernel_reaches_outside_its_arrays(tmp_path: Path) -> None:
     program = (
         "from linearroad.traffic.simulation import Expressway\n"
