@@ -23,6 +23,8 @@ from numba.core.imputils import builtin_registry
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import _TemplateTargetHelperMixin
 
+import xstream.kernels._registries  # noqa: F401  guards numba against interrupts
+
 __all__ = ["INNER", "inner_jit", "quick_typing", "set_environments", "whole_program"]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
