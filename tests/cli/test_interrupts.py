@@ -41,6 +41,9 @@ COMMANDS = {
 }
 
 
+# An interrupt in the middle of an import leaves the file of the module to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("after_s", [0.1, 1.0])
 def test_ctrl_c_ends_a_command_with_one_sentence_and_no_result(
