@@ -56,10 +56,10 @@ def expected(
         ("flat", "paper", True, 1),
         ("arrow", "paper", None, 1),
         ("arrow", "paper", False, 2),
-        ("arrow", "brandeis", None, 1),
-        ("flat", "walmart", None, 1),
+        pytest.param("arrow", "brandeis", None, 1, marks=pytest.mark.slow),
+        pytest.param("flat", "walmart", None, 1, marks=pytest.mark.slow),
         ("thesis", "thesis", None, 1),
-        ("thesis", "thesis", True, 1),
+        pytest.param("thesis", "thesis", True, 1, marks=pytest.mark.slow),
     ],
 )
 def test_answers_over_the_network_are_those_of_a_run(

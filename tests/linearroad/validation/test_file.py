@@ -96,7 +96,10 @@ def test_right_answers_in_any_order_pass(spark_session: object, tmp_path: Path) 
     assert {path.name for path in output.parent.iterdir()} == {"answers.txt", "validation.json"}
 
 
-@pytest.mark.parametrize("rules", SEEDS)
+@pytest.mark.parametrize(
+    "rules",
+    [rules if rules == "paper" else pytest.param(rules, marks=pytest.mark.slow) for rules in SEEDS],
+)
 def test_what_is_wrong_is_named(spark_session: object, tmp_path: Path, rules: str) -> None:
     case = scenario(SEEDS[rules])
     files = write_case(tmp_path / "case", case)
