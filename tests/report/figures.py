@@ -16,7 +16,7 @@ MACHINE = {
 
 def drawn(page: str) -> list[dict[str, Any]]:
     """The figures of a page."""
-    found = re.findall(r"\(function\(\)\{var f=(\{\"data.*?\});Plotly\.newPlot", page, flags=re.S)
+    found = re.findall(r"<script>figure\(\"\w+\",(\{\"data.*?\})\);</script>", page, flags=re.S)
     return [json.loads(figure) for figure in found]
 
 

@@ -53,7 +53,7 @@ def test_everything_below_the_folder_is_gathered(results: Path) -> None:
         assert wanted in text
     plots = re.findall(r'class="plot" id="(\w+)"', text)
     assert len(plots) == len(set(plots)) == 5
-    assert all(f'Plotly.newPlot("{plot}"' in text for plot in plots)
+    assert all(f'figure("{plot}"' in text for plot in plots)
     assert page.count("<h1>") == 1
     for anchor in re.findall(r'href="#(\w+)"', text):
         assert f'id="{anchor}"' in text
@@ -85,7 +85,7 @@ def test_benchmarks_that_were_stored_are_shown(
     page = gathered_page(tmp_path)
     assert "Benchmark passchain" in page
     assert "segments against one tuple per sample" in page
-    assert "Plotly" not in page
+    assert "plotly.js" not in page
 
 
 def test_nothing_to_show_is_one_sentence(
@@ -135,7 +135,7 @@ def test_plots_with_nothing_to_show_are_left_out() -> None:
     bars = plots.stacked_bars("no bars", "x", "y", [], {"part": []})
     something = plots.lines("a <line>", "x", "y", {"a": [(1, 2.0, 0.0)]})
     html = plots_html([nothing, something, bars, plots.lines("none", "x", "y", {})], 7)
-    assert html.count("Plotly.newPlot") == 1
+    assert html.count("<script>figure(") == 1
     assert '<h3>a &lt;line&gt;</h3><div class="plot" id="plot7"' in html
     page = document("t", [html], MACHINE)
     assert "empty" not in page.split("</script></head>")[1]

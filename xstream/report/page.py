@@ -1,10 +1,15 @@
-"""The frame of every page: one self-contained HTML file."""
+"""The frame of every page: one self-contained HTML file with the style sheet of all pages.
+
+The style sheet and the scripts are files in `static`; pages contain copies of them, so that a page
+can be sent to someone.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,61 +23,42 @@ __all__ = [
     "paragraphs",
     "plots_html",
     "section",
+    "static",
     "table_html",
     "write",
 ]
 
-_STYLE = """
-:root{color-scheme:light;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--tint:#f4f7fa;--mark:#1f4e79}
-*{box-sizing:border-box}
-html{overflow-y:scroll}
-body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);margin:0 auto;max-width:72rem;
-padding:1.5rem 1.25rem 4rem;background:#fff}
-h1{font-size:1.7rem;line-height:1.25;margin:.5rem 0 .25rem}
-h2{font-size:1.25rem;margin:2.2rem 0 .5rem;border-top:1px solid var(--line);padding-top:1.2rem}
-h3{font-size:1.02rem;margin:1.4rem 0 .3rem}
-p{max-width:46rem;margin:.5rem 0}
-.sub{color:var(--soft);font-size:.9rem;overflow-wrap:anywhere}
-.scroll{overflow-x:auto;margin:.75rem 0}
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
-th,td{padding:.32rem .8rem .32rem 0;text-align:left;border-bottom:1px solid var(--line);
-white-space:nowrap;vertical-align:top}
-th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom}
-td.n,th.n{text-align:right}
-td:first-child{white-space:normal;min-width:8.5rem}
-.plot{margin:.5rem 0 1rem;width:100%;height:420px}
-.good{color:#18713c}.bad{color:#a61c1c}
-nav a{margin-right:1rem}
-a{color:var(--mark)}
-code{background:var(--tint);padding:.1em .3em;border-radius:3px;font-size:.9em}
-details{margin:.6rem 0}summary{cursor:pointer;color:var(--mark)}
-@media(max-width:600px){body{padding:1rem .9rem 3rem}}
-"""
 _NUMBER = re.compile(r"^[-+]?[\d,.]+( ?(%|[kMGT]?B?|ms|s|times|x))?$")
 _PLOT = 'class="plot"'
+_STATIC = Path(__file__).with_name("static")
 
 
 def document(
     title: str, body: Iterable[str], machine: Mapping[str, Any], subtitle: str = ""
 ) -> str:
-    """Return a complete page; it contains plotly's script once if it has plots.
+    """Return a complete page; it contains the library for plots only if it has plots.
 
     `machine` describes where, when and by which command the figures were measured
     (`bench.report.machine`).
     """
-    content, script = "".join(body), ""
-    if _PLOT in content:
-        from plotly.offline import get_plotlyjs
-
-        script = f"<script>{get_plotlyjs()}</script>"
+    content = "".join(body)
+    scripts = [static("plotly-basic.min.js")] if _PLOT in content else []
+    scripts.append(static("page.js"))
+    head = "".join(f"<script>{script}</script>" for script in scripts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>{script}</head><body>"
+        f"<title>{escape(title)}</title><style>{static('page.css')}</style>{head}</head><body>"
         f"<h1>{escape(title)}</h1>"
         + (f'<p class="sub">{escape(subtitle)}</p>' if subtitle else "")
         + f"{origin_html(machine)}{content}</body></html>\n"
     )
+
+
+@cache
+def static(name: str) -> str:
+    """Return a file that pages contain: the style sheet or a script."""
+    return (_STATIC / name).read_text(encoding="utf-8")
 
 
 def write(path: Path, text: str) -> None:
@@ -152,8 +138,10 @@ def plots_html(figures: Iterable[Any], first: int = 0) -> str:
 
 def _is_empty(figure: Any) -> bool:
     """Return whether no trace has a point."""
+    if figure.layout.images:  # a heat map
+        return False
     for trace in figure.data:
-        values = trace.z if trace.type == "heatmap" else trace.x if _lies(trace) else trace.y
+        values = trace.x if _lies(trace) else trace.y
         if values is not None and not all(_is_missing(value) for value in values):
             return False
     return True
@@ -174,10 +162,10 @@ def _plot_html(figure: Any, number: int) -> str:
 
     title = figure.layout.title.text
     heading = f"<h3>{escape(title)}</h3>" if title else ""
-    figure.update_layout(title=None)
+    # The theme of the page replaces plotly's, which takes 7 kB per plot.
+    figure.update_layout(title=None, template="none")
     height = f' style="height:{figure.layout.height}px"' if figure.layout.height else ""
     return (
-        f'{heading}<div {_PLOT} id="plot{number}"{height}></div><script>'
-        f'(function(){{var f={pio.to_json(figure)};Plotly.newPlot("plot{number}",f.data,f.layout,'
-        "{responsive:true,displayModeBar:false});})();</script>"
+        f'{heading}<div {_PLOT} id="plot{number}"{height}></div>'
+        f'<script>figure("plot{number}",{pio.to_json(figure)});</script>'
     )

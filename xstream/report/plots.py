@@ -9,12 +9,15 @@ from typing import Any
 from xstream.console import require_package
 
 __all__ = [
-    "COLORS", "Series", "bars", "graph_objects", "layout", "lines", "stacked_bars",
-    "with_legend_room",
+    "COLORS", "INK", "RED", "Series", "bars", "boxes", "graph_objects", "layout", "lines",
+    "stacked_bars", "with_legend_room",
 ]  # fmt: skip
 
 #: Colours that can be distinguished in print and by colour-blind readers.
-COLORS = ("#1f4e79", "#d1722b", "#3f8f6b", "#8a5aa8", "#b8a22f", "#5b6b7b", "#b03a5b", "#2aa3b5")
+#: `static/page.js` has each of them for dark pages.
+COLORS = ("#1f4e79", "#c2641f", "#3a8563", "#8a5aa8", "#8f7b14", "#5b6b7b", "#b03a5b", "#1b8494")
+#: The colours of limits, and of marks on a heat map.
+RED, INK = "#a61c1c", "#1c2733"
 #: Pixels between the top of a plot and its x axis.
 HEIGHT = 300
 #: x, y, and half of the 95 % confidence interval of y.
@@ -32,8 +35,8 @@ def graph_objects() -> Any:
 def layout(figure: Any, title: str, x: str, y: str, **more: Any) -> Any:
     """Set the style of a plot: titles of the axes, and room for a legend below them."""
     figure.update_layout(
-        title=title, xaxis_title=x, yaxis_title=y, template="plotly_white",
-        font={"family": "system-ui"}, margin={"l": 60, "r": 12, "t": 12},
+        title=title, xaxis_title=x, yaxis_title=y, template="none",
+        font={"family": "system-ui, sans-serif", "size": 13}, margin={"l": 60, "r": 12, "t": 12},
         legend={
             "orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
             "traceorder": "normal",
@@ -153,3 +156,32 @@ def stacked_bars(
         yaxis={"autorange": "reversed", "automargin": True, "title": {"text": y, "standoff": 8}},
         height=90 + 34 * len(names) + 16 * len(parts),
     )  # fmt: skip
+
+
+def boxes(title: str, x: str, y: str, values: Mapping[str, Sequence[float]]) -> Any:
+    """Draw the range, the quartiles and the median of the values of each name."""
+    from statistics import median, quantiles
+
+    go = graph_objects()
+    figure = go.Figure()
+    for number, (name, found) in enumerate(values.items()):
+        if not found:
+            continue
+        color = COLORS[number % len(COLORS)]
+        first, middle, third = quantiles(found, n=4, method="inclusive") if len(found) > 1 else (
+            found[0], found[0], found[0]
+        )  # fmt: skip
+        for ends, width in (((min(found), max(found)), 2), ((first, third), 16)):
+            figure.add_scatter(x=[name, name], y=ends, mode="lines", hoverinfo="skip",
+                               line={"color": color, "width": width}, showlegend=False)  # fmt: skip
+        told = (
+            f"{name}<br>median {median(found):,.4g}<br>quartiles {first:,.4g} to {third:,.4g}"
+            f"<br>all {min(found):,.4g} to {max(found):,.4g}"
+        )
+        figure.add_scatter(
+            x=[name], y=[middle], mode="markers", hovertemplate=f"{told}<extra></extra>",
+            marker={"color": "#ffffff", "size": 9, "line": {"color": color, "width": 2}},
+            name=name, showlegend=False,
+        )  # fmt: skip
+    around = [-0.5, len(values) - 0.5]
+    return layout(figure, title, x, y, showlegend=False, xaxis_range=around)

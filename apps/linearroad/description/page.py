@@ -13,6 +13,7 @@ from linearroad.description._kernels import CELL_FT, CELL_S
 from linearroad.description.figures import Figures
 from xstream.bench.report import machine
 from xstream.report import plots
+from xstream.report.heat import heat_map
 from xstream.report.page import document, paragraphs, plots_html, section, table_html, write
 
 __all__ = ["PAPER", "further_rows", "rows_beside_paper", "summary_line", "write_page"]
@@ -38,7 +39,6 @@ PAPER = {
 CELL_MILES = CELL_FT / 5280
 ZOOM_BEHIND_MILES, ZOOM_AHEAD_MILES = 12.0, 3.0
 SLOW_MPH = 25.0
-SPEED_COLORS = "RdYlGn"
 LANES = ("entry ramp", "lane 1", "lane 2", "lane 3", "exit ramp")
 DIRECTIONS = ("east, upwards in the picture", "west, downwards in the picture")
 #: If less of the road behind an accident is slow, there is no queue to show.
@@ -97,18 +97,11 @@ def rate_figure(figures: Figures) -> Any:
 
 def space_time_figure(figures: Figures, direction: int, accidents: Sequence[Accident]) -> Any:
     """Mean speeds of the travel lanes over time and place, with the accidents drawn in."""
-    speed = figures.cell_speed[direction].T
-    figure = go.Figure(
-        go.Heatmap(
-            z=speed,
-            x=np.arange(speed.shape[1] + 1) * CELL_S / 60,  # edges of the cells
-            y=np.arange(speed.shape[0] + 1) * CELL_MILES,
-            zmin=0,
-            zmax=65,
-            colorscale=SPEED_COLORS,
-            colorbar={"title": "mph", "thickness": 14},
-        )
-    )
+    # The last cell begins where the stream ends.
+    speed = figures.cell_speed[direction, : figures.seconds // CELL_S].T
+    title = f"Speeds in direction {direction} ({DIRECTIONS[direction]})"
+    size = speed.shape[1] * CELL_S / 60, speed.shape[0] * CELL_MILES
+    figure = heat_map(title, "minute of the stream", "mile (segment)", speed, size, (0, 65), "mph")
     for accident in accidents:
         if accident["dir"] == direction:
             figure.add_trace(
@@ -116,15 +109,14 @@ def space_time_figure(figures: Figures, direction: int, accidents: Sequence[Acci
                     x=[accident["stopped"] / 60, accident["cleared"] / 60],
                     y=[accident["pos"] / 5280] * 2,
                     mode="lines",
-                    line={"color": "black", "width": 4},
+                    line={"color": plots.INK, "width": 4},
                     hovertext=f"accident in lane {accident['lane']}",
+                    showlegend=False,
                 )
             )
-    title = f"Speeds in direction {direction} ({DIRECTIONS[direction]})"
-    return plots.layout(
-        figure.update_layout(showlegend=False), title, "minute of the stream", "mile (segment)",
-        xaxis_range=[0, figures.seconds / 60], yaxis_range=[0, 100], height=620, margin_b=60,
-    )  # fmt: skip
+    return figure.update_layout(
+        xaxis_range=[0, figures.seconds / 60], yaxis_range=[0, 100], height=620
+    )
 
 
 def seen(accidents: Sequence[Accident], seconds: int) -> list[Accident]:
@@ -211,8 +203,8 @@ def write_page(path: Path, figures: Figures, accidents: Sequence[Accident]) -> N
     """Write the page."""
     head = ("", f"here ({figures.seconds // 60} min)", "papers (180 min)")
     words = (
-        "Speeds are means over the travel lanes, a quarter of a mile and half a minute; white: no "
-        "vehicle. A black line is an accident, from the stop of its vehicles to its clearing."
+        "Speeds are means over the travel lanes, a quarter of a mile and half a minute; empty: no "
+        "vehicle. A thick line is an accident, from the stop of its vehicles to its clearing."
     )
     body = [
         table_html(head, rows_beside_paper(figures)),

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from linearroad.rating.steps import l_text
 from linearroad.validation.answers import LIMITS_S, TYPES
 from xstream.report import plots
 from xstream.report.page import document, paragraphs, plots_html, section, table_html, write
@@ -22,7 +23,7 @@ Step = dict[str, Any]
 Rows = Sequence[dict[str, float]]
 Lines = dict[str, list[tuple[float, float, float]]]
 
-MOST_POINTS, RED = 400, "#a61c1c"
+MOST_POINTS = 400
 MACHINE = ("cpu", "cores", "memory_bytes", "system", "python")
 #: The columns of the paper's Table 8, and the kinds of answers in each.
 ASKED = {"toll or alert": TYPES[:2], "balance": TYPES[2:3], "expenditure": TYPES[3:4],
@@ -40,23 +41,21 @@ PUBLISHED = (
     ("SEEP", "350", "50 machines", "no"),
     ("SCSQ-PLR", "512", "a cluster", "no"),
 )
-STYLE = """<style>
-.verdict{padding:.9rem 1.1rem;border-left:6px solid;border-radius:4px;font-weight:600;
-font-size:1.15rem;max-width:none;background:#eaf6ee;border-color:#18713c}
-.quick{background:#fdf5e3;border-color:#b8860b}.no{background:#fbecea;border-color:#a61c1c}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.7rem}
-.tiles div{background:var(--tint);border-radius:4px;padding:.6rem .8rem;line-height:1.3;
-font-size:.85rem;color:var(--soft)}.tiles b{display:block;font-size:1.4rem;color:var(--ink)}
-ul{padding-left:1.2rem;max-width:46rem}li{margin:.35rem 0}
-.steps td.why{white-space:normal;min-width:15rem}.steps tr>:first-child{position:sticky;left:0;
-background:#fff;padding-right:1rem;min-width:0;white-space:nowrap}
-.ours tr:last-child td{font-weight:600;background:var(--tint)}</style>"""
+
+
+def _l(of: Rating | Step) -> str:
+    """The L of a rating or step as text; the last expressway of a base may be half."""
+    return l_text(_rated_l(of))
+
+
+def _rated_l(of: Rating | Step) -> float:
+    return float(of["expressways"] * of.get("share", 1.0))
 
 
 def _rated(rating: Rating, step: Step | None = None) -> str:
     """An L as shown to users; that of a quick rating is always marked as quick."""
-    expressways = (step or rating)["expressways"]
-    named = f"L = {expressways:,}" if expressways else "none"
+    of = step or rating
+    named = f"L = {_l(of)}" if of["expressways"] else "none"
     if step is not None:
         named += f", {step['kind']}" + ("" if step["passed"] else ", not passed")
     return named + (" (quick)" if rating["quick"] else "")
@@ -90,7 +89,7 @@ def _verdict(rating: Rating) -> str:
     if step is None or not rating["passed"]:
         return told
     tiles = [
-        (f"{rating['expressways']:,}", f"expressways{word}"),
+        (_l(rating), f"expressways{word}"),
         (f"{rating['speed']:g} ×", "the pace: the headroom"),
         (f"{_worst(step, STRICT) or 0:.3f} s", f"slowest toll, alert or balance, of {STRICT_S} s"),
         (f"{step['reports_per_second'] / 1e6:,.2f} M", "reports a second"),
@@ -103,10 +102,11 @@ def _verdict(rating: Rating) -> str:
 
 def _meaning(rating: Rating) -> list[str]:
     """Paragraphs about what the rating means and what it is based on."""
-    base, speed, rated = rating["base"], rating["speed"], rating["expressways"]
+    base, speed, share = rating["base"], rating["speed"], rating.get("share", 1.0)
     digests = [step["digests"] for step in rating["steps"]]
     compared, different = (sum(d[name] for d in digests) for name in ("compared", "different"))
-    copies = rated - base["expressways"]
+    generated = base["expressways"] * share
+    copies = _rated_l(rating) - generated
     return [
         "L is the number of expressways whose cars this one machine answers at once: every toll, "
         "alert, balance, expenditure and travel time, "
@@ -114,9 +114,9 @@ def _meaning(rating: Rating) -> list[str]:
         "The stream ran at the benchmark's own pace." if speed == 1 else
         f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds: "
         f"what passes has {speed:g} times the headroom, and is never quoted as a larger L.",
-        f"{base['expressways']:,} expressways were generated: {base['minutes']:,} minutes, "
+        f"{l_text(generated)} expressways were generated: {base['minutes']:,} minutes, "
         f"{base['reports']:,} reports of {base['vehicles']:,} vehicles, {base['queries']:,} "
-        "requests" + (f". The other {copies:,} are copies of them." if copies > 0 else "."),
+        "requests" + (f". The other {l_text(copies)} are copies of them." if copies > 0 else "."),
         "History is shared: a copy asks the history of the expressway that it is a copy of."
         if rating["history_is_shared"] else "Every expressway has a history of its own.",
         (f"The validator says of the originals' answers: “{rating['validated']}”."
@@ -159,7 +159,7 @@ def _step_rows(rating: Rating) -> tuple[list[str], list[list[str]]]:
                     f"{_share(step['cpu_s'], step['wall_s'], rating):.0%}",
                     f"{step['reports_per_second'] / 1e6:,.2f}"]  # fmt: skip
         rows.append([
-            f"{step['expressways']:,}" + (" (quick)" if rating["quick"] else ""), run,
+            _l(step) + (" (quick)" if rating["quick"] else ""), run,
             *("-" if seconds is None else f"{seconds:,.3f}" for seconds in worst),
             "passed" if step["passed"] else f"not passed: {step['why']}", *used,
         ])  # fmt: skip
@@ -198,16 +198,16 @@ def _response_plot(steps: Sequence[Step]) -> Any:
         for figure, name in (("worst", "worst"), ("p9999", "99.99 %")):
             for step in ran:
                 if step["kind"] == kind and (y := _worst(step, STRICT, figure)):
-                    series.setdefault(f"{name}, {runs}", []).append((step["expressways"], y, 0))
+                    series.setdefault(f"{name}, {runs}", []).append((_rated_l(step), y, 0))
     drawn = plots.lines("", "L, expressways", "response time, stream s", series, log_y=True)
     drawn.update_xaxes(rangemode="tozero")  # with a single L, the default range is too narrow
-    drawn.add_hline(
-        STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line={"dash": "dash", "color": RED}
-    )
+    limit = {"dash": "dash", "color": plots.RED}
+    drawn.add_hline(STRICT_S, name=f"limit, {STRICT_S} s", showlegend=True, line=limit)
     if failed := [step for step in ran if not step["passed"]]:
         drawn.add_scatter(
-            x=[step["expressways"] for step in failed], y=[_worst(s, STRICT) for s in failed],
-            mode="markers", name="not passed", marker={"symbol": "x", "size": 11, "color": RED},
+            x=[_rated_l(step) for step in failed], y=[_worst(s, STRICT) for s in failed],
+            mode="markers", name="not passed",
+            marker={"symbol": "x", "size": 11, "color": plots.RED},
         )  # fmt: skip
     return plots.with_legend_room(drawn)
 
@@ -321,7 +321,7 @@ def write_page(path: Path, rating: Rating, timelines: Sequence[Rows]) -> None:
     published = table_html(("system", "L", "on", "travel time"), [*PUBLISHED, ours])
     details = "".join(_details(rating, step) for step in steps)
     body = [
-        STYLE, _verdict(rating), _list(_meaning(rating)), _differing(rating),
+        _verdict(rating), _list(_meaning(rating)), _differing(rating),
         section("Worst response times, step by step", paragraphs(slowest), _steps_table(rating),
                 f"<details><summary>Every figure of every step</summary>{details}</details>")
         if steps else section("No step was run"),
