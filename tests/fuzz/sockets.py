@@ -18,6 +18,7 @@ from xstream.io.arrow_socket import BoundedStream, batches_of
 from xstream.io.udp import UdpSocket, udp
 from xstream.io.wire import wire
 
+NANS = ("keep", "error", "zero")
 RECORD = np.dtype([("n", ">i2"), ("x", "<f4")])
 MANAGER = xs.memory_manager("refcount-lazy", limit_bytes=64 << 20)
 
@@ -40,8 +41,8 @@ def _outcome(intake: Any, receiving: socket.socket, wanted: int) -> str:
 def parse_frames(data: bytes) -> str:
     """A byte stream of frames, as samples or as records, in windows or as they are."""
     window = (0, 1, 7)[len(data) % 3]
-    dtype: Any = RECORD if len(data) % 2 else np.int16
-    record, _fields = wire("tcp", dtype, 1, "fields").native()
+    dtype: Any = (RECORD, np.int16, np.float32)[len(data) // 6 % 3]
+    record, _fields = wire("tcp", dtype, 1, "fields").native(NANS[len(data) // 2 % 3])
     options = {"framed": 1, "max_frame_bytes": 4096, "window": window}
     sending, receiving = socket.socketpair()
     with receiving:
@@ -55,11 +56,12 @@ def parse_datagrams(data: bytes) -> str:
     gap = ("error", "null", "split")[len(data) % 3]
     on_error = ("raise", "drop")[len(data) // 2 % 2]
     window = (None, 5)[len(data) // 3 % 2]
+    dtype: Any = RECORD if len(data) % 7 == 0 else (np.int16, np.float32)[len(data) % 13 % 2]
     declared: UdpSocket = udp(
-        9, RECORD if len(data) % 7 == 0 else np.int16, window=window, sequence=len(data) % 5 > 0,
-        gap=gap, max_gap=5000, reorder=len(data) % 4, on_error=on_error,
+        9, dtype, window=window, sequence=len(data) % 5 > 0, gap=gap, max_gap=5000,
+        reorder=len(data) % 4, on_error=on_error,
     )  # fmt: skip
-    record, _fields = declared.wire().native()
+    record, _fields = declared.wire().native(NANS[len(data) % 11 % 3])
     sending, receiving = socket.socketpair(type=socket.SOCK_DGRAM)
     with receiving, sending:
         sending.setblocking(False)

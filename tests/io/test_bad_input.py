@@ -16,6 +16,7 @@ import soundfile
 
 import xstream as xs
 from tests.io.files import read, write
+from tests.io.peers import free_port
 
 NOISE = np.random.default_rng(19).normal(size=50_000).astype(np.float32)
 MAKERS: dict[str, Callable[..., Any]] = {
@@ -261,3 +262,52 @@ def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
             write(xs.io.raw(tmp_path / "x.raw"), NOISE)
     with pytest.raises(xs.SchemaError, match="a sound file has a whole number of samples"):
         write(xs.io.wav(tmp_path / "x.wav"), NOISE, rate_hz=0.5)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
+@pytest.mark.parametrize("form", ["raw", "csv", "arrows"])
+def test_what_stands_before_the_damage_of_a_compressed_file_arrives(
+    form: str, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"x.{form}.{suffix}"
+    noise = np.random.default_rng(20).normal(size=200_000).astype(np.float32)
+    write(MAKERS[form](path), noise, window=10_000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: 9 * len(whole) // 10])
+    seen, error = arrived(MAKERS[form](path, window=100))
+    with pytest.raises(xs.InputError, match=r"x\..*, after [\d,]+ bytes of contents$"):
+        raise error or AssertionError("no error")
+    assert len(seen) > len(noise) // 2 or form == "arrows"  # whole batches only
+    assert np.float32(seen).tolist() == noise[: len(seen)].tolist()
+
+
+def test_a_position_in_a_file_that_has_changed_names_the_operator(tmp_path: Path) -> None:
+    path = tmp_path / "x.raw"
+    for length in (80, 40):
+        path.write_bytes(bytes(length))
+        q = xs.Query()
+        q.source(xs.io.raw(path), name="in").count()
+        if length == 80:
+            positions = q.run().positions()
+    said = r"^in: the file has changed: file_bytes was 80 and is 40$"
+    with pytest.raises(xs.InputError, match=said):
+        q.run(positions=positions)
+
+
+def test_a_file_that_is_no_array_is_not_called_pickled(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_text("This is a letter.")
+    with pytest.raises(xs.InputError, match=r"does not begin as one in the NPY format does$"):
+        read(xs.io.npy(path))
+
+
+def test_an_error_of_a_socket_names_its_address_once() -> None:
+    port = free_port()
+    q = xs.Query()
+    q.source(xs.io.tcp(port)).count()
+    said = rf"^tcp 127\.0\.0\.1:{port} cannot be reached: Connection refused$"
+    with pytest.raises(xs.InputError, match=said):
+        q.run()
+    said = rf"^write tcp 127\.0\.0\.1:{port} cannot be reached: Connection refused$"
+    with pytest.raises(xs.InputError, match=said):
+        write(xs.io.tcp(port), NOISE)

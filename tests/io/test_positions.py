@@ -148,7 +148,7 @@ def test_positions_of_other_files_and_operators_are_refused(tmp_path: Path) -> N
     with pytest.raises(xs.GraphError, match="count has no position"):
         q.run(positions={"count": position})
     q = xs.Query()
-    q.source(xs.io.array(NOISE)).write(xs.io.parquet(tmp_path / "x.parquet"), name="out")
+    q.source(xs.io.array(NOISE)).write(xs.io.arrow(tmp_path / "x.arrow"), name="out")
     position = q.run().positions()["out"]
     with pytest.raises(xs.InputError, match="cannot be cut back"):
         q.run(positions={"out": position})

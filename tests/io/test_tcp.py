@@ -29,6 +29,7 @@ from tests.io.peers import (
     server,
     thread_of,
 )
+from xstream.io.connection import WINDOW_BYTES, widen_window
 
 MEMORIES = ("copy-always", "refcount-copy", "refcount-realloc", "refcount-lazy")
 
@@ -489,6 +490,21 @@ def test_an_address_that_is_none_is_refused(address: Any) -> None:
 def test_wrong_options_are_refused_where_they_are_given(options: Any, said: str) -> None:
     with pytest.raises(xs.XStreamError, match=said):
         xs.Query().source(xs.io.tcp(9000, **options))
+
+
+def test_a_connection_begins_with_a_large_receive_buffer() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as peer,
+        listener.accept()[0] as receiving,
+    ):
+        small = receiving.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        widen_window(receiving)
+        large = receiving.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        peer.sendall(b"a")
+        assert receiving.recv(10) == b"a"  # it does not wait for megabytes
+    if small < WINDOW_BYTES // 4:
+        assert large > 2 * small
 
 
 def test_a_socket_says_that_it_has_no_position() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +13,14 @@ from typing import BinaryIO
 
 from xstream.errors import InputError
 
-__all__ = ["cut_back", "locked_folder", "new_file", "opened", "result_folder"]
+__all__ = ["cut_back", "lock_soon", "locked_folder", "new_file", "opened", "result_folder"]
 
 #: Some network file systems cannot lock folders. Two runs are then not kept apart.
 _NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+
+#: How long to wait for the lock of a process that was killed, and of the child that wrote its
+#: checkpoint.
+_SOON_S = 0.5
 
 
 @contextmanager
@@ -59,7 +64,7 @@ def locked_folder(path: Path) -> int:
 
 def _lock(folder: int, path: Path) -> None:
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_soon(folder)
     except BlockingIOError:
         raise InputError(
             f"another run is writing to {path}: wait for its end or choose another --out"
@@ -69,13 +74,24 @@ def _lock(folder: int, path: Path) -> None:
             raise
 
 
+def lock_soon(folder: int) -> None:
+    """Lock a folder. The kernel needs a moment to end the lock of a process that was killed."""
+    until = time.monotonic() + _SOON_S
+    while time.monotonic() < until:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_SOON_S / 20)
+    return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def opened(path: Path, go_on: bool) -> BinaryIO:
     """A new file, or with `go_on` the one of an earlier run, to be cut back by the caller."""
     if go_on:
         return open(
             os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b", buffering=0
         )
-    return new_file(path).open("xb", buffering=0)
+    return new_file(path).open("x+b", buffering=0)
 
 
 def cut_back(file: BinaryIO, path: Path, length: int) -> None:

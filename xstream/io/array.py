@@ -168,7 +168,14 @@ def _check_offered(offered_hz: object) -> None:
 
 
 def samples(recording: npt.ArrayLike, repeat: int | None = 1) -> SampleSource:
-    """A recording as a stream of (index, value) tuples, one per sample, without segments."""
+    """A recording as a stream of (index, value) tuples, one per sample, without segments.
+
+    >>> import numpy as np, xstream as xs
+    >>> query = xs.Query()
+    >>> out = query.source(xs.io.samples(np.array([1.5, 2.5]))).collect()
+    >>> query.run()[out]
+    [(0, 1.5), (1, 2.5)]
+    """
     data = _recording(recording)
     if data.ndim != 1 or data.dtype.str[1:] not in _SAMPLE_TYPES:
         raise SchemaError(

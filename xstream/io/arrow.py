@@ -41,8 +41,13 @@ class ArrowFile(TableFile):
         read_only_file(self.kind, self.path)
         try:
             if compression_of(self.path) is not None:
-                with open_input(self.path) as stream, pa.ipc.open_stream(stream) as reader:
-                    yield reader
+                with open_input(self.path) as stream:
+                    try:
+                        with pa.ipc.open_stream(stream) as reader:
+                            yield reader
+                    except (pa.ArrowException, OSError):
+                        stream.check()  # the data may have ended because of damage
+                        raise
                 return
             with pa.memory_map(str(self.path)) as memory:
                 is_file = memory.read(len(_FILE_MAGIC)) == _FILE_MAGIC

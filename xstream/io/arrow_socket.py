@@ -117,7 +117,7 @@ class ArrowSocket(LiveChannel):
 
     def connector(self, over: threading.Event) -> Connector:
         """What connects or listens."""
-        return Connector("arrow", self.endpoint, self.listen, self.reconnect, over)
+        return Connector(self.label, self.endpoint, self.listen, self.reconnect, over)
 
     def blocks(self, over: threading.Event) -> Iterator[Block]:
         contents = self.wire().contents

@@ -44,11 +44,17 @@ class BackgroundWriter:
                     self._writer.write(*columns)
                 except BaseException as error:
                     self._error = error
+            self._waiting.task_done()
 
     def write(self, *columns: NDArray[Any]) -> None:
         """Pass on a batch; waits while too many are waiting."""
         self._raise()
         self._waiting.put(columns)
+
+    def drain(self) -> None:
+        """Wait until the other writer has taken everything."""
+        self._waiting.join()
+        self._raise()
 
     def _raise(self) -> None:
         if self._error is not None:

@@ -19,7 +19,15 @@ class StopSignal(Protocol):
 
 
 class Clock(Protocol):
-    """A clock that can wait."""
+    """A clock that can wait.
+
+    >>> import threading
+    >>> from xstream.testing import ManualClock
+    >>> clock: Clock = ManualClock()
+    >>> clock.wait(0.5, threading.Event())
+    >>> clock()
+    0.5
+    """
 
     def __call__(self) -> float:
         """Seconds since an arbitrary moment; they never decrease."""
@@ -29,7 +37,15 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The monotonic clock of the system."""
+    """The monotonic clock of the system.
+
+    >>> import threading
+    >>> clock = SystemClock()
+    >>> began = clock()
+    >>> clock.wait(0.001, threading.Event())
+    >>> clock() > began
+    True
+    """
 
     #: The longest single wait, within the limits of all operating systems.
     LONGEST_WAIT_S = 3600.0
@@ -73,7 +89,16 @@ class StreamTime:
         self._began = self._clock() - ago_s
 
     def wall_s(self) -> float:
-        """Seconds of the clock since the start; 0 before it."""
+        """Seconds of the clock since the start; 0 before it.
+
+        >>> from xstream.testing import ManualClock
+        >>> clock = ManualClock()
+        >>> stream = StreamTime(speed=2.0, clock=clock)
+        >>> stream.start()
+        >>> clock.advance(2.0)
+        >>> stream.wall_s()
+        2.0
+        """
         return 0.0 if self._began is None else self._clock() - self._began
 
     def now_s(self) -> float:
@@ -81,7 +106,16 @@ class StreamTime:
         return self.begin_s + self.wall_s() * (self.speed or 0.0)
 
     def due_in_s(self, second: float) -> float:
-        """Seconds of the clock until a second of the stream; negative if it is late."""
+        """Seconds of the clock until a second of the stream; negative if it is late.
+
+        >>> from xstream.testing import ManualClock
+        >>> clock = ManualClock()
+        >>> stream = StreamTime(speed=2.0, clock=clock)
+        >>> stream.start()
+        >>> clock.advance(2.0)
+        >>> stream.due_in_s(10.0)
+        3.0
+        """
         return 0.0 if self.speed is None else (second - self.now_s()) / self.speed
 
     def wait_for(self, second: float, stop: StopSignal) -> float:
@@ -92,5 +126,13 @@ class StreamTime:
         return max(-due_in_s, 0.0) * (self.speed or 0.0)
 
     def pause(self, seconds: float, stop: StopSignal) -> None:
-        """Wait for the given number of seconds of the clock."""
+        """Wait for the given number of seconds of the clock.
+
+        >>> import threading
+        >>> from xstream.testing import ManualClock
+        >>> clock = ManualClock()
+        >>> StreamTime(clock=clock).pause(1.5, threading.Event())
+        >>> clock()
+        1.5
+        """
         self._clock.wait(seconds, stop)

@@ -20,7 +20,8 @@ __all__ = [
 
 #: Suffixes, and pyarrow's names of the methods; xz is read by Python's own module.
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
-_PIECE_BYTES = 8 << 20
+#: What is lost at most of the contents before the place at which the compressed data are damaged.
+_PIECE_BYTES = 128 << 10
 _XZ_INPUT_BYTES = 1 << 16
 #: Enough for all presets of xz (`xz -9` needs 65 MiB); zstd has a limit of its own, 128 MiB.
 _XZ_MEMORY_BYTES = 256 << 20
@@ -74,20 +75,39 @@ class _Pieces:
     """A decompressed stream whose memory is bounded by what it contains, not by what is asked for.
 
     Formats ask for as many bytes as a header announces. Read piece by piece, a length that is not
-    true ends with the data. `NativeFile.read` is not used because it leaks its buffer if the
-    decompressor fails.
+    true ends with the data. If the decompressor fails, what came before is returned first.
+    `NativeFile.read` is not used because it leaks its buffer in that case.
     """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
+        self._done = 0
+        #: The error of the decompressor, without the frames that it would keep alive.
+        self._failed: tuple[type[Exception], str] | None = None
 
     def read(self, size: int) -> bytes:
         """Read so many bytes, or fewer at the end."""
-        pieces = []
-        while size > 0 and (piece := bytes(self.stream.read_buffer(min(size, _PIECE_BYTES)))):
-            pieces.append(piece)
-            size -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.check()
+        contents = bytearray()  # one block that grows: many small ones would leave gaps behind
+        try:
+            while size > 0 and len(
+                piece := memoryview(self.stream.read_buffer(min(size, _PIECE_BYTES)))
+            ):
+                contents += piece
+                size -= len(piece)
+                self._done += len(piece)
+        except (OSError, EOFError) as error:
+            said = getattr(error, "strerror", None) or error
+            self._failed = type(error), f"{said}, after {self._done:,} bytes of contents"
+        if not contents:
+            self.check()
+        return bytes(contents)
+
+    def check(self) -> None:
+        """Raise the error of the decompressor, if it has failed."""
+        if self._failed is not None:
+            kind, said = self._failed
+            raise kind(said)
 
     @property
     def closed(self) -> bool:

@@ -16,10 +16,14 @@ from dataclasses import dataclass
 from xstream.errors import GraphError, InputError
 from xstream.io.endpoint import Endpoint
 
-__all__ = ["Connector", "Reconnect", "reconnect_policy", "unsent_bytes", "wait_until_sent"]
+__all__ = [
+    "Connector", "Reconnect", "reconnect_policy", "unsent_bytes", "wait_until_sent", "widen_window",
+]  # fmt: skip
 
 #: How long a thread waits before it looks whether the run is over.
 LOOK_S = 0.05
+#: The receive window of a connection from its start: more than a sender's buffer usually holds.
+WINDOW_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,10 @@ class Reconnect:
 
     `attempts` counts attempts in a row that fail; a connection that is made resets it. The first
     pause is `first_s`, and every further one twice as long, up to `longest_s`.
+
+    >>> again = Reconnect(attempts=5, first_s=0.1, longest_s=0.3)
+    >>> [again.pause_s(failures) for failures in (1, 2, 3)]
+    [0.1, 0.2, 0.3]
     """
 
     attempts: float = math.inf
@@ -57,15 +65,15 @@ def reconnect_policy(kind: str, given: bool | int | Reconnect) -> Reconnect | No
 class Connector:
     """Makes the TCP connections of a source or a sink, one at a time.
 
-    As a listener it accepts one peer; with a reconnect policy the next one after that. `over` ends
-    all waiting.
+    `where` is what errors call it. As a listener it accepts one peer; with a reconnect policy the
+    next one after that. `over` ends all waiting.
     """
 
     def __init__(
-        self, kind: str, endpoint: Endpoint, listen: bool, reconnect: Reconnect | None,
+        self, where: str, endpoint: Endpoint, listen: bool, reconnect: Reconnect | None,
         over: threading.Event,
     ) -> None:  # fmt: skip
-        self.kind, self.endpoint, self.listen = kind, endpoint, listen
+        self.where, self.endpoint, self.listen = where, endpoint, listen
         self.reconnect, self.over = reconnect, over
         self.connections = 0
         self.failures = 0
@@ -124,7 +132,7 @@ class Connector:
     def _refused(self, what: str, error: OSError | str) -> InputError:
         why = error if isinstance(error, str) else error.strerror or str(error)
         tried = f" (tried {self.failures} times)" if self.failures > 1 else ""
-        return InputError(f"{self.kind}: {self.endpoint} {what}: {why}{tried}")
+        return InputError(f"{self.where} {what}: {why}{tried}")
 
     def _accept(self) -> socket.socket | None:
         assert self._listener is not None
@@ -158,6 +166,22 @@ class Connector:
             if self.over.is_set():
                 return None
         raise last or OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
+
+
+def widen_window(connection: socket.socket) -> None:
+    """Give a connection a large receive buffer at once, and leave its further growth to the system.
+
+    The system begins with a small one. While the window is full, the acknowledgements of the
+    receiver also send what waits at the other end of a loopback connection, on the receiver's
+    processor: receiving then takes twice the time, and the receiver never catches up. A low-water
+    mark enlarges the buffer up to the limit of `tcp_rmem`, without the privileges that SO_RCVBUF
+    needs and without turning off the growth; the buffer stays when the mark is set back.
+    """
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WINDOW_BYTES)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    except OSError:
+        return  # a system that has no such mark: slower at most
 
 
 def unsent_bytes(connection: socket.socket) -> int:

@@ -116,7 +116,7 @@ static int32_t hand_over_nulls(xs_datagrams *from, xs_feed_block *block)
 {
     xs_intake *in = &from->in;
     int64_t samples = from->gap_left < NULLS ? from->gap_left : NULLS;
-    *block = (xs_feed_block){.arrived_ns = from->last_ns};
+    *block = (xs_feed_block){.arrived_ns = from->last_ns, .missing = true};
     if (!from->options.window) block->step = samples;
     if (!intake_nulls(in, samples, block)) return intake_fail(in, "out of memory");
     from->gap_left -= samples;

@@ -202,7 +202,7 @@ static int32_t sink_process(xs_op *op, int32_t port, const xs_slot *tuple)
     monitor_lock(&drain->monitor);
     await_writer(op, drain);
     if (drain->abandoned && !drain->failed) {
-        op->dropped++;
+        counter_add(&op->dropped, 1);
         monitor_unlock(&drain->monitor);
         return XS_OK;
     }

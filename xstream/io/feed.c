@@ -124,7 +124,7 @@ static int32_t next_block(xs_feed_source *source, int64_t wanted)
     /* A plan with other sources serves them meanwhile; admitted tuples are processed first. */
     const xs_plan *plan = source->op.plan;
     int64_t patience_ns = plan->sources == 1 && !plan->admitted ? PATIENCE_NS : 0;
-    int32_t status = intake ? intake->table->receive(intake, wanted, patience_ns, &source->block)
+    int32_t status = intake ? intake_receive(intake, wanted, patience_ns, &source->block)
                             : read_block(source, patience_ns);
     if (status == XS_FAILED)
         return op_fail(&source->op, "%s", intake && intake->message[0] ? intake->message
@@ -177,7 +177,7 @@ static int32_t emit_window(xs_feed_source *source)
     xs_slot tuple[MAX_FIELDS];
     for (int32_t i = 0; i < source->feed->columns; i++) tuple[i].seg = source->begun[i];
     source->position += source->begun_width;
-    op->samples += source->begun_width;
+    counter_add(&op->samples, source->begun_width);
     source->begun_width = 0;
     int32_t status = XS_OK;
     if (source->layout == XS_AS_FIELDS) status = emit(op, 0, tuple);
@@ -238,7 +238,7 @@ static int32_t produce_row(xs_op *op)
     source->at++;
     note_arrival(source);
     source->position++;
-    op->samples++;
+    counter_add(&op->samples, 1);
     return emit(op, 0, tuple);
 }
 

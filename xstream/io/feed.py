@@ -82,14 +82,27 @@ class Feed:
             self._thread = None
 
     def position(self) -> Position:
-        """The next sample, and the identity of the file."""
-        return {"sample": int(lib.xs_feed_source_position(self.op)), **self.identity}
+        """The position of the next sample."""
+        return self.position_of(self.next_sample())
+
+    def next_sample(self) -> int:
+        """The index of the next sample to be emitted."""
+        return int(lib.xs_feed_source_position(self.op))
+
+    def position_of(self, sample: int) -> Position:
+        """The position of a sample, with the identity of the file."""
+        return {"sample": sample, **self.identity}
 
     def restore(self, position: Position) -> None:
         """Start at another sample of the same file."""
         same = {name: position.get(name) for name in self.identity}
         if same != self.identity:
-            raise InputError(f"the file has changed: it was {same} and is {self.identity}")
+            changes = [
+                f"{name} was {same[name]} and is {value}"
+                for name, value in self.identity.items()
+                if same[name] != value
+            ]
+            raise InputError(f"the file has changed: {', '.join(changes)}")
         self.first = int(position["sample"])
 
     # -- reading -----------------------------------------------------------------------------

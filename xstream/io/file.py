@@ -17,6 +17,7 @@ from xstream.engine.schema import Schema, shortened
 from xstream.errors import GraphError, InputError
 from xstream.io.contents import LAYOUTS, Contents
 from xstream.io.feed import READ_AHEAD_BLOCKS, Block, Feed
+from xstream.io.not_a_number import by_policy, check_policy
 from xstream.io.output import OutputFile, Signals, TableWriter
 from xstream.io.quarantine import Quarantine
 from xstream.io.sink import FileSink
@@ -25,7 +26,6 @@ from xstream.sigseg import Timebase
 __all__ = ["BLOCK_BYTES", "File", "SampleFile", "read_only_file", "without"]
 
 GAPS = ("error", "join", "fill")
-NANS = ("keep", "error", "zero")
 #: The approximate size of a block: large enough for the cost of handing it over to be small, and
 #: small enough for a few to fit in the caches.
 BLOCK_BYTES = 2 << 20
@@ -65,7 +65,7 @@ class File(Operator):
                 f"{self.kind}: a window has 1 to {MAX_SIZE} samples, not {shortened(self.window)}"
             )
         self._check_choice("layout", self.layouts)
-        self._check_choice("nan", NANS)
+        check_policy(self.kind, self.nan)
         self._check_choice("gap", GAPS)
         self._check_choice("on_error", ("raise", "quarantine"))
         if (self.on_error == "quarantine") != (self.quarantine is not None):
@@ -162,26 +162,13 @@ class File(Operator):
         skipped = row if quarantine else 0  # rows that are left out are not counted
         try:
             for block in without(self.blocks(row - skipped, quarantine), skipped * interleaved):
-                if self.nan == "error":
-                    yield from self._until_nan(block, row, interleaved)
-                elif len(block[0]):
-                    yield block if self.nan == "keep" else list(map(_nan_to_zero, block))
+                yield from by_policy(block, self.nan, str(self.path), row, interleaved)
                 row += len(block[0]) // interleaved
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
         finally:
             if quarantine is not None:
                 quarantine.close()
-
-    def _until_nan(self, block: Block, row: int, interleaved: int) -> Iterator[Block]:
-        """The block; if there is a NaN in it, only the rows before it, and an error."""
-        numbers = [column for column in block if column.dtype.kind in "fc"]
-        found = [int(np.isnan(column).argmax()) for column in numbers if np.isnan(column).any()]
-        rows = min(found) // interleaved if found else len(block[0])
-        if rows:
-            yield [column[: rows * interleaved] for column in block] if found else block
-        if found:
-            raise InputError(f"{self.path}: sample {row + rows} is not a number")
 
     # -- as a sink ---------------------------------------------------------------------------
 
@@ -231,13 +218,6 @@ def without(blocks: Iterator[Block], samples: int) -> Iterator[Block]:
         if length > samples:
             yield [column[samples:] for column in block] if samples else block
         samples = max(samples - length, 0)
-
-
-def _nan_to_zero(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    missing = np.isnan(column) if column.dtype.kind in "fc" else None
-    if missing is None or not missing.any():
-        return column
-    return np.where(missing, column.dtype.type(0), column)
 
 
 def read_only_file(kind: str, path: Path) -> None:

@@ -195,7 +195,7 @@ int64_t xs_intake_take_all(xs_intake *intake, int64_t wanted)
     uint64_t sum = 0;
     for (;;) {
         xs_feed_block block = {0};
-        int32_t status = intake->table->receive(intake, wanted, 0, &block);
+        int32_t status = intake_receive(intake, wanted, 0, &block);
         if (status) return status == XS_FAILED ? -1 : samples;
         samples += block.column[0]->width;
         for (int32_t i = 0; i < intake->record.fields; i++) {

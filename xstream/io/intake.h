@@ -11,6 +11,7 @@ typedef struct {
     int64_t step;            /* samples of a message, each of which is a tuple; 0: no messages */
     const int64_t *arrivals; /* by message; NULL: all at arrived_ns */
     bool fresh;              /* does not continue what came before */
+    bool missing;            /* stands for samples that were lost */
     xs_seg *column[MAX_FIELDS];
 } xs_feed_block;
 
@@ -31,6 +32,8 @@ struct xs_intake {
     xs_record_field field[MAX_FIELDS];
     bool plain;          /* records are the samples of one segment, as they are */
     int64_t position;    /* the index of the next sample */
+    bool spoiled;        /* what comes next is the NaN that ends the stream: `spoiled_at` */
+    int64_t spoiled_at;
     int64_t clock_ns;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
     _Atomic int64_t counter[XS_NET_COUNTERS];
     char message[256];
@@ -38,6 +41,8 @@ struct xs_intake {
 
 bool intake_init(xs_intake *intake, const xs_intake_table *table, xs_manager *manager,
                  const xs_record *record);
+/* What the table's `receive` returns, with NaNs treated by the policy of the record. */
+int32_t intake_receive(xs_intake *intake, int64_t wanted, int64_t patience_ns, xs_feed_block *block);
 void intake_lose(xs_intake *intake, xs_link link, int32_t error); /* by the thread of the engine */
 int32_t intake_fail(xs_intake *intake, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Waits for a socket, or for data on it. XS_OK: try to receive again; else what `receive` returns. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import numpy.typing as npt
 
 from xstream.console import require_package
+from xstream.engine.attachment import Position
+from xstream.engine.native import NativePlan
 from xstream.engine.operator import whole_number
+from xstream.engine.schema import Schema
 from xstream.errors import GraphError, InputError
-from xstream.io.feed import Block
-from xstream.io.live import LiveChannel
+from xstream.io.feed import READ_AHEAD_BLOCKS, Block
+from xstream.io.live import LiveChannel, LiveFeed
 from xstream.io.output import Columns, Signals
 
 __all__ = ["KafkaTopic", "kafka"]
@@ -43,19 +47,25 @@ class KafkaTopic(LiveChannel):
     def _settings(self, **own: Any) -> dict[str, Any]:
         return {"bootstrap.servers": self.address, **own, **self.settings}
 
-    def blocks(self, over: threading.Event) -> Iterator[Block]:
+    def create(
+        self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
+    ) -> Any:
+        return _TopicFeed(plan, self).native_source(plan)
+
+    def messages(self, over: threading.Event, first: int | None) -> Iterator[tuple[int, Block]]:
+        """The offsets of messages and their columns, from an offset or from the oldest on."""
         import confluent_kafka as library
 
         settings = self._settings(
             **{"group.id": "xstream", "enable.auto.commit": False, "log_level": 0,
-                "fetch.message.max.bytes": self.max_message_bytes}
+                "auto.offset.reset": "error", "fetch.message.max.bytes": self.max_message_bytes}
         )  # fmt: skip
         try:
             consumer = library.Consumer(settings)
         except library.KafkaException as error:
             raise InputError(f"{self.label}: {error.args[0].str()}") from error
-        first = library.OFFSET_BEGINNING
-        consumer.assign([library.TopicPartition(self.topic, self.partition, first)])
+        begin = library.OFFSET_BEGINNING if first is None else first
+        consumer.assign([library.TopicPartition(self.topic, self.partition, begin)])
         try:
             while not over.is_set():
                 for message in consumer.consume(_BATCH, _LOOK_S):
@@ -64,7 +74,7 @@ class KafkaTopic(LiveChannel):
                     elif not message.value():
                         return
                     else:
-                        yield self.columns_of(message.value())
+                        yield message.offset(), self.columns_of(message.value())
         finally:
             consumer.close()
 
@@ -77,6 +87,70 @@ class KafkaTopic(LiveChannel):
 
     def writer(self, signals: Signals, over: threading.Event) -> KafkaWriter:
         return KafkaWriter(self, signals, over)
+
+
+#: A message: the index of its first sample, its samples, its offset.
+_Mark = tuple[int, int, int]
+#: More messages than are read ahead of the engine, so that those in use are among the last ones.
+_AHEAD = READ_AHEAD_BLOCKS + 4
+
+
+class _TopicFeed(LiveFeed):
+    """Reads messages, and keeps the offsets of those that the query has not used up."""
+
+    channel: KafkaTopic
+
+    def __init__(self, plan: NativePlan, channel: KafkaTopic) -> None:
+        super().__init__(plan, channel)
+        self.identity = {"topic": channel.topic, "partition": channel.partition}
+        self._marks: deque[_Mark] = deque()
+        self._lock = threading.Lock()
+        #: Where it begins: an offset, and the samples of that message that have been used.
+        self._offset: int | None = None
+        self._used = 0
+
+    def blocks(self, row: int) -> Iterator[Block]:
+        index, used = row * self.row_samples, self._used
+        for offset, block in self.channel.messages(self.over, self._offset):
+            if offset != self._offset or used >= len(block[0]):  # another message: whole
+                used = 0
+            with self._lock:
+                self._marks.append((index - used, len(block[0]), offset))
+                self._forget()
+            left, used = [column[used:] for column in block], 0
+            index += len(left[0])
+            yield left
+
+    def _forget(self) -> None:
+        """Drop what was used up long ago: a position is at most some windows behind."""
+        behind = 4 * self.channel.window
+        while len(self._marks) > _AHEAD:
+            first, samples, _ = self._marks[0]
+            if self._marks[-_AHEAD][0] - first - samples < behind:
+                return
+            self._marks.popleft()
+
+    def position_of(self, sample: int) -> Position:
+        """The sample, the offset of its message, and the samples before it in that message."""
+        offset, used = self._offset, self._used
+        with self._lock:
+            for first, samples, at in reversed(self._marks):
+                if first <= sample:
+                    offset, used = at, sample - first
+                    if used >= samples:
+                        offset, used = at + 1, 0
+                    break
+        used -= used % self.row_samples
+        return {"sample": sample, "offset": offset, "used": used, **self.identity}
+
+    def restore(self, position: Position) -> None:
+        """Begin at the offset of a position in the same topic."""
+        if any(position.get(name) != value for name, value in self.identity.items()):
+            raise InputError(
+                f"{self.channel.label}: the position {dict(position)} is of another topic"
+            )
+        self.first = int(position["sample"])
+        self._offset, self._used = position["offset"], int(position["used"])
 
 
 class KafkaWriter:
@@ -149,6 +223,9 @@ def kafka(
     `servers` is "host:port,..."; `settings` are further ones of librdkafka. A stream is one
     partition of the topic (`partition=0`), because messages of several have no order among them. A
     source begins with the oldest message, and an empty message ends the stream.
+
+    >>> import xstream as xs
+    >>> source = xs.io.kafka("127.0.0.1:9092", "samples", dtype="float32", rate_hz=8000.0)
     """
     return KafkaTopic(
         servers, dtype, rate_hz, window, topic=topic, settings=dict(settings or {}), **options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,13 @@ from xstream.engine.operator import MAX_SIZE, Operator, whole_number
 from xstream.engine.schema import Schema
 from xstream.errors import InputError
 from xstream.io.feed import Block, Feed
+from xstream.io.not_a_number import by_policy, check_policy
 from xstream.io.output import Columns, Signals, TableWriter
 from xstream.io.sink import Writer, signals_of
 from xstream.io.transmitter import GRACE_S
 from xstream.io.wire import Wire, timebase, wire, wire_of
 
-__all__ = ["LiveChannel"]
+__all__ = ["LiveChannel", "LiveFeed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +45,11 @@ class LiveChannel(Operator):
     channels: int = 1
     partial: bool = True
     start_time: float = 0.0
+    nan: str = "keep"
     max_message_bytes: int = 64 << 20
 
     def __post_init__(self) -> None:
+        check_policy(self.kind, self.nan)
         whole_number(self, "window", 1, MAX_SIZE)
         whole_number(self, "max_message_bytes", 1, 2**31)
         self.wire()
@@ -78,7 +82,7 @@ class LiveChannel(Operator):
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
-        return _LiveFeed(plan, self).live_source(plan)
+        return LiveFeed(plan, self).live_source(plan)
 
     def columns_of(self, message: Any) -> Block:
         """A message of records as columns; an InputError if it is not one."""
@@ -128,20 +132,37 @@ def columns_of_records(records: Wire, message: Any) -> Block:
     return [found] if found.ndim == 1 else [found[:, i] for i in range(found.shape[1])]
 
 
-class _LiveFeed(Feed):
+class LiveFeed(Feed):
     """Runs the blocks of a channel in a thread, and notes when each has arrived."""
 
     def __init__(self, plan: NativePlan, channel: LiveChannel) -> None:
         self.over = threading.Event()
         contents = channel.wire().contents
         dtypes = contents.column_dtypes(channel.layout)
-        super().__init__(plan, lambda _row: channel.blocks(self.over), dtypes, {})
-        self.channel = channel
+        super().__init__(plan, self._checked, dtypes, {})
+        self.channel, self.row_samples = channel, contents.interleaved
+
+    def blocks(self, row: int) -> Iterator[Block]:
+        """The blocks of the channel, which begin at a row."""
+        return self.channel.blocks(self.over)
+
+    def _checked(self, row: int) -> Iterator[Block]:
+        """The blocks, with the policy for NaNs."""
+        with closing(self.blocks(row)) as blocks:  # type: ignore[type-var]
+            for block in blocks:
+                yield from by_policy(
+                    block, self.channel.nan, self.channel.label, row, self.row_samples
+                )
+                row += len(block[0]) // self.row_samples
+
+    def native_source(self, plan: NativePlan) -> Any:
+        """The native source, with this feed as its attachment."""
+        layout = "fields" if self.channel.layout == "interleaved" else self.channel.layout
+        return self.source(plan, layout, self.channel.window, self.channel.partial)
 
     def live_source(self, plan: NativePlan) -> Any:
         """The native source, whose attachment has no position."""
-        layout = "fields" if self.channel.layout == "interleaved" else self.channel.layout
-        self.source(plan, layout, self.channel.window, self.channel.partial)
+        self.native_source(plan)
         plan.attached[-1] = (self.op, _Unrepeatable(self, "what was received is gone"))
         return self.op
 

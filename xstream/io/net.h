@@ -10,12 +10,15 @@ typedef struct {
     int32_t swap;          /* the size of the units whose bytes are in the other order; 0: none */
     int32_t kind;          /* XS_PLAIN: the samples of segments; else a scalar, in a slot of 8 bytes */
     char null[16];         /* a missing sample, or slot */
+    int32_t real;          /* bytes of the floating-point numbers that a sample or slot is made of; 0: none */
 } xs_record_field;
+typedef enum { XS_NAN_KEEP, XS_NAN_ERROR, XS_NAN_ZERO } xs_nan;
 typedef struct {
     int64_t bytes;
     int32_t fields;
     int32_t samples; /* per record: more than one if a single field has all channels, interleaved */
     const xs_record_field *field;
+    int32_t nan; /* xs_nan: what an intake does with a NaN that it has received */
 } xs_record;
 /* Records to columns, one array per field, and back. */
 void xs_unpack(const xs_record *record, const void *records, int64_t count, void **columns);

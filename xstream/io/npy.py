@@ -20,6 +20,8 @@ from xstream.sigseg._interop import holdable_dtype
 __all__ = ["NpyFile", "npy"]
 
 _MAGIC = b"\x93NUMPY\x01\x00"
+#: Of all versions of the format, and of archives, for which there is another sentence.
+_BEGINNINGS = (b"\x93NUMPY", b"PK\x03\x04")
 #: The header size of written files; it is fixed so that the data never move.
 _HEADER_BYTES = 256
 
@@ -42,7 +44,11 @@ class NpyFile(SampleFile):
     def _mapped(self) -> np.memmap[Any, Any]:
         """The array; objects are never unpickled."""
         read_only_file(self.kind, self.path)
+        with self.path.open("rb") as file:
+            known = file.read(len(_MAGIC)).startswith(_BEGINNINGS)
         try:
+            if not known:
+                raise ValueError("it does not begin as one in the NPY format does")
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # the parser may raise any exception on a damaged header
             raise InputError(f"npy: {self.path} cannot be read as an array: {error}") from error

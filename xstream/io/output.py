@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from xstream.console.folder import lock_soon
 from xstream.errors import InputError
 from xstream.sigseg import Timebase
 
@@ -86,7 +86,7 @@ class OutputFile:
     def _claim(self, file: IO[bytes], length: int) -> None:
         """Lock the file and cut it to a length."""
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_soon(file.fileno())
         except BlockingIOError:
             raise InputError(f"another run is writing {self.path}") from None
         found = os.fstat(file.fileno()).st_size

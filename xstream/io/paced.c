@@ -106,7 +106,7 @@ static int32_t fill(xs_paced *paced)
         paced->held_samples = inner->samples - before;
         if (status == XS_END) paced->inner_ended = true;
         else if (status) return status;
-        else inner->tuples++;
+        else counter_add(&inner->tuples, 1);
     }
     return XS_OK;
 }
@@ -139,7 +139,7 @@ static int32_t paced_produce(xs_op *op)
     if (now < 0) return op_fail(op, "the clock failed");
     if (now < due_ns) return XS_WAIT;
     arrivals_note(op, now - due_ns);
-    op->samples += paced->held_samples;
+    counter_add(&op->samples, paced->held_samples);
     for (int64_t i = 0; i < paced->length && !status; i++)
         status = emit(op, paced->held[i].port, paced->held[i].tuple);
     drop_held(paced);

@@ -18,6 +18,7 @@ from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import GraphError, SchemaError
 from xstream.graph import check_operator
 from xstream.io.clock import Clock, SystemClock
+from xstream.io.feed import Feed
 
 __all__ = ["PacedSource", "paced"]
 
@@ -143,10 +144,9 @@ class _ResumablePace(_Pace):
     def position(self) -> Position:
         """The position of the inner source, without the tuples that are held."""
         assert isinstance(self.inner, Resumable)
-        position = self.inner.position()
-        if "sample" not in position:  # the core saves the tuples that are held
-            return position
-        return {**position, "sample": position["sample"] - int(lib.xs_paced_held(self.op))}
+        if not isinstance(self.inner, Feed):  # the core saves the tuples that are held
+            return self.inner.position()
+        return self.inner.position_of(self.inner.next_sample() - int(lib.xs_paced_held(self.op)))
 
     def restore(self, position: Position) -> None:
         """Start at a position."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from xstream.io.feed import Block
 from xstream.io.file import read_only_file
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.parallel import DECODERS, in_order
+from xstream.io.parquet_parts import ParquetParts
 from xstream.io.quarantine import Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
@@ -115,18 +116,16 @@ def one_line(error: BaseException) -> str:
 
 
 class ParquetWriter:
-    """Collects row groups and writes them, with checksums; a footer at the end completes the file,
-    so it cannot be cut back and continued."""
+    """Collects row groups and writes them, with checksums; a footer at the end completes the file.
+
+    It can be cut back to the end of a part and continued (`ParquetParts`)."""
 
     def __init__(self, output: OutputFile, schema: Any, compression: str) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         self.output, self.schema = output, schema
         try:
-            self.file = pq.ParquetWriter(
-                output.file, schema, compression=compression, write_page_checksum=True
-            )
+            self.parts = ParquetParts(cast(BinaryIO, output.file), schema, compression=compression)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(f"{output.path} cannot be written: {one_line(error)}") from error
         self.waiting: list[Columns] = []
@@ -142,22 +141,24 @@ class ParquetWriter:
     def _write_group(self) -> None:
         if self.rows:
             columns = [np.concatenate(parts) for parts in zip(*self.waiting, strict=True)]
-            self.file.write_batch(arrow_batch(columns, self.schema), self.rows)
+            self.parts.write(arrow_batch(columns, self.schema), self.rows)
         self.waiting, self.rows = [], 0
 
     def commit(self) -> int | None:
-        """A Parquet file is only valid when it is complete."""
-        return None
+        """Write the rows that wait as a group, end the part, and flush it to disk."""
+        self._write_group()
+        self.parts.commit()
+        return self.output.sync()
 
     def finish(self) -> None:
         """Write the last group and the footer."""
         self._write_group()
-        self.file.close()
+        self.parts.finish()
         self.output.complete()
 
     def abort(self) -> None:
         """Leave it incomplete: without a footer it is not a valid Parquet file."""
-        self.file.is_open = False  # or it would write one when it is freed
+        self.parts.abort()
         self.output.close()
 
 

@@ -12,7 +12,7 @@ from xstream._native import ffi, lib
 from xstream.engine.attachment import Outcome
 from xstream.engine.native import NativePlan, checked
 from xstream.errors import InputError, SegmentMemoryError
-from xstream.io.connection import Connector
+from xstream.io.connection import Connector, widen_window
 from xstream.io.feed import LAYOUTS
 
 __all__ = ["Receiver", "StreamReceiver"]
@@ -132,6 +132,7 @@ class StreamReceiver(Receiver):
         try:
             while (receiving := self.connector.next()) is not None:
                 with receiving:
+                    widen_window(receiving)
                     why = self.lost(receiving)
                 ends = self.connector.reconnect is None and why == _LOST[lib.XS_LINK_CLOSED]
                 if not why or ends or self.over.is_set():

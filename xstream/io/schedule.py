@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from xstream.console.stop import Stop
@@ -36,6 +36,9 @@ class Schedule:
         self._given_s = -1  # the latest second that has been emitted
         self._due: list[int] = []  # by source: the second of its next tuples
         self._started = False
+        #: Waits for a start that this run has in common with others, and returns how many seconds
+        #: ago it was.
+        self.gate: Callable[[], float] | None = None
         self._earlier_s, self._left_at = 0.0, 0.0  # of the runs before this one
 
     @property
@@ -57,6 +60,8 @@ class Schedule:
         self._started = True
         # A paced stream does not wait for a run that recovers: what comes after that is late.
         away_s = max(time.time() - self._left_at, 0.0) if self._left_at and self.is_paced else 0.0
+        if self.gate is not None and not self._left_at:
+            away_s = self.gate()
         self.time.start(self._earlier_s + away_s)
 
     def save_state(self) -> dict[str, Any]:

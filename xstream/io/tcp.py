@@ -16,6 +16,7 @@ from xstream.engine.schema import Schema
 from xstream.errors import GraphError
 from xstream.io.connection import Connector, Reconnect, reconnect_policy
 from xstream.io.endpoint import Endpoint, endpoint
+from xstream.io.not_a_number import check_policy
 from xstream.io.receiver import StreamReceiver
 from xstream.io.transmitter import SocketSink, StreamTransmitter
 from xstream.io.wire import Wire, timebase, wire
@@ -46,8 +47,10 @@ class TcpSocket(Operator):
     max_frame_bytes: int = 16 << 20
     partial: bool = True
     start_time: float = 0.0
+    nan: str = "keep"
 
     def __post_init__(self) -> None:
+        check_policy(self.kind, self.nan)
         if self.framing not in FRAMINGS:
             known = ", ".join(map(repr, FRAMINGS))
             raise GraphError(f"tcp: framing is {known}, not {self.framing!r}")
@@ -73,13 +76,13 @@ class TcpSocket(Operator):
 
     def connector(self) -> Connector:
         """What connects or listens."""
-        return Connector(self.kind, self.endpoint, self.listen, self.reconnect, threading.Event())
+        return Connector(self.label, self.endpoint, self.listen, self.reconnect, threading.Event())
 
     def create(
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         records = self.wire()
-        record, _fields = records.native()
+        record, _fields = records.native(self.nan)
         framed = self.framing == "length"
         window = self.window if framed else self.window or WINDOW
         window = 1 if records.layout == "rows" else window

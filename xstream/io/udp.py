@@ -18,6 +18,7 @@ from xstream.engine.operator import MAX_SIZE, Operator, finite_number, whole_num
 from xstream.engine.schema import Schema
 from xstream.errors import GraphError, InputError
 from xstream.io.endpoint import Endpoint, endpoint
+from xstream.io.not_a_number import check_policy
 from xstream.io.receiver import Receiver
 from xstream.io.transmitter import SocketSink, Transmitter
 from xstream.io.wire import Wire, timebase, wire
@@ -59,8 +60,10 @@ class UdpSocket(Operator):
     buffer_bytes: int = 8 << 20
     partial: bool = True
     start_time: float = 0.0
+    nan: str = "keep"
 
     def __post_init__(self) -> None:
+        check_policy(self.kind, self.nan)
         self._check_choice("gap", tuple(GAPS))
         self._check_choice("on_error", ("raise", "drop"))
         if self.window is not None:
@@ -103,7 +106,7 @@ class UdpSocket(Operator):
         self, plan: NativePlan, inputs: tuple[Schema, ...], outputs: tuple[Schema, ...]
     ) -> Any:
         records = self.wire()
-        record, _fields = records.native()
+        record, _fields = records.native(self.nan)
         window = 1 if records.layout == "rows" else self.window
         intake = lib.xs_datagrams_new(plan.manager._handle, record, self._options(window))
         receiver = DatagramReceiver(self, intake, len(records.names))

@@ -11,6 +11,7 @@ from xstream._native import ffi, lib
 from xstream.engine.schema import MAX_FIELDS
 from xstream.errors import DtypeError, GraphError, SchemaError
 from xstream.io.contents import LAYOUTS, Contents
+from xstream.io.not_a_number import NANS
 from xstream.io.output import Signals, missing
 from xstream.sigseg import Timebase
 from xstream.sigseg._interop import holdable_dtype
@@ -50,8 +51,11 @@ class Wire:
             return item, self.names.index(name) * item.itemsize
         return self.dtype, 0
 
-    def native(self) -> tuple[Any, Any]:
-        """The record of the C core, and its fields, which must live as long."""
+    def native(self, nan: str = "keep") -> tuple[Any, Any]:
+        """The record of the C core, and its fields, which must live as long.
+
+        `nan` is the policy for NaNs that are received.
+        """
         fields = ffi.new("xs_record_field[]", len(self.names))
         for native, name in zip(fields, self.names, strict=True):
             dtype, offset = self._column(name)
@@ -60,10 +64,13 @@ class Wire:
             slot = np.dtype("f8") if dtype.kind == "f" else np.dtype("i8")
             column = slot if self.layout == "rows" else holdable_dtype(dtype)
             ffi.memmove(native.null, missing(column, 1).tobytes(), column.itemsize)
+            if dtype.kind in "fc":
+                native.real = column.itemsize // (2 if dtype.kind == "c" else 1)
             if not dtype.isnative and dtype.itemsize > 1:
                 native.swap = dtype.itemsize // (2 if dtype.kind == "c" else 1)
         record = ffi.new("xs_record *", (self.dtype.itemsize, len(self.names), 1, fields))
         record.samples = self.interleaved
+        record.nan = NANS[nan]
         return record, fields
 
 

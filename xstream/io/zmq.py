@@ -56,7 +56,7 @@ class ZmqSocket(LiveChannel):
             (opened.bind if self.bind else opened.connect)(self.address)
         except library.ZMQError as error:
             opened.close(0)
-            raise InputError(f"zmq: {self.address}: {error.strerror}") from error
+            raise InputError(f"{self.label}: {error.strerror}") from error
         return opened
 
     def blocks(self, over: threading.Event) -> Iterator[Block]:
@@ -120,5 +120,10 @@ def zmq(
     `address` is that of ZeroMQ, such as "tcp://127.0.0.1:5555"; `bind` binds it, else the socket
     connects. With `pattern="push"` a full queue makes the sender wait; with "publish" it drops
     messages. An empty message ends the stream.
+
+    >>> import numpy as np, xstream as xs
+    >>> query = xs.Query()
+    >>> numbers = query.source(xs.io.array(np.zeros(8), window=4))
+    >>> sink = numbers.write(xs.io.zmq("tcp://127.0.0.1:5555", bind=True))
     """
     return ZmqSocket(address, dtype, rate_hz, window, pattern=pattern, bind=bind, **options)
