@@ -17,7 +17,9 @@ import typer.core
 
 from xstream.cli.bench import add_applications
 from xstream.cli.bench import app as bench_app
+from xstream.cli.doctor import doctor
 from xstream.cli.experiment import experiment
+from xstream.cli.live import live
 from xstream.cli.play import play
 from xstream.cli.profile import profile
 from xstream.cli.report import report
@@ -47,12 +49,13 @@ app = typer.Typer(
     cls=_Commands,
     help="Run queries over signal segments, their benchmarks, and the Linear Road benchmark.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=_HELP,
 )
 app.add_typer(bench_app, name="bench")
+app.command()(doctor)
 app.command()(experiment)
+app.command()(live)
 app.command()(play)
 app.command()(profile)
 app.command()(report)

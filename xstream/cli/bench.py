@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from xstream.cli import bench_history
 from xstream.console import Progress, interrupted_with, within
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def files(
 
 @app.command()
 def network(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", megabytes: Megabytes = 1000.0,
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", megabytes: Megabytes = 500.0,
     trials: Trials = 5, json: Json = False,
 ) -> None:  # fmt: skip
     """Measure TCP and UDP on loopback, compared with bare loops in C (needs a C compiler)."""
@@ -274,6 +275,10 @@ def threads(
         scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
         clock=clock,
     )  # fmt: skip
+
+
+app.command()(bench_history.record)
+app.command()(bench_history.compare)
 
 
 def add_applications() -> None:
