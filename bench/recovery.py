@@ -1,8 +1,11 @@
 """The cost of checkpoints: `python -m bench.recovery`.
 
-DETECTAUDIO runs with and without a checkpoint every ten seconds, in turns. CPU seconds of the
-process and of the children that write are compared as well, because a busy machine changes them
-less. For Linear Road the summary of `xstream linearroad run --checkpoint-s 10` has the figures.
+DETECTAUDIO runs with and without a checkpoint every ten seconds, in turns: each run with them is
+compared with the run beside it, and the order changes from pair to pair, so that a machine that
+becomes faster or slower counts on both sides. CPU seconds of the process and of the children that
+write are compared as well.
+
+For Linear Road the summary of `xstream linearroad run --checkpoint-s 10` has the figures.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from detectaudio.query import sources
 
 import xstream as xs
 
-SECONDS, TRIALS, EVERY_S = 25.0, 2, 10.0
+#: A run has two checkpoints.
+SECONDS, PAIRS, EVERY_S = 21.0, 5, 10.0
 
 
 def spent() -> float:
@@ -39,13 +43,13 @@ def measured(repeat: int, folder: str | None) -> tuple[float, float, xs.Run]:
 
 
 def main() -> int:
-    """Print the seconds of each trial and the overhead of the medians."""
+    """Print the seconds of each trial and the median of the overheads of all pairs."""
     measured(1, None)
     repeat = max(int(20 * SECONDS / measured(20, None)[0]), 1)
     wall: dict[bool, list[float]] = {False: [], True: []}
     cpu: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(TRIALS):
-        for taken in (False, True):
+    for pair in range(PAIRS):
+        for taken in (False, True) if pair % 2 else (True, False):
             with tempfile.TemporaryDirectory() as folder:
                 seconds, used, run = measured(repeat, folder if taken else None)
             wall[taken].append(seconds)
@@ -53,9 +57,11 @@ def main() -> int:
             print(f"{'with' if taken else 'without'}: {seconds:.2f} s, {used:.2f} CPU s, "
                   f"{run.checkpoints}", flush=True)  # fmt: skip
     for name, both in (("wall", wall), ("CPU", cpu)):
-        plain, with_them = (statistics.median(both[taken]) for taken in (False, True))
+        overheads = [100 * (a / b - 1) for a, b in zip(both[True], both[False], strict=True)]
+        best = 100 * (min(both[True]) / min(both[False]) - 1)
         print(
-            f"{name}: {100 * (with_them / plain - 1):+.1f} % with a checkpoint every {EVERY_S:g} s"
+            f"{name}: {statistics.median(overheads):+.1f} % at the median of {PAIRS} pairs, best "
+            f"against best {best:+.1f} %, with a checkpoint every {EVERY_S:g} s"
         )
     return 0
 

@@ -63,9 +63,10 @@ def main() -> int:
         Path(sys.argv[1]), ctypes.CDLL(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]),
         int(sys.argv[5]),
     )  # fmt: skip
+    library.faults_steps.restype = ctypes.c_long
     subject = signal_subject()
     wanted, _ = reference_of(subject, scratch / "undisturbed")
-    until, tried, wrong = time.monotonic() + seconds, 0, []
+    until, tried, wrong, missed = time.monotonic() + seconds, 0, [], 0
     for step in range(1, steps + 1):
         for name, mode in FAULTS.items():
             if time.monotonic() > until:
@@ -86,12 +87,16 @@ def main() -> int:
                 same = False
                 print(error)
             tried += 1
+            missed += library.faults_steps() < step  # the run ended before the fault
             if not same:
                 wrong.append(f"{name} at step {step}")
             shutil.rmtree(folder, ignore_errors=True)
     listed = f": {', '.join(wrong[:20])}" if wrong else ""
-    print(f"faults of the disk: {tried} tried at {steps} steps, {len(wrong)} wrong{listed}")
-    return int(bool(wrong))
+    print(
+        f"faults of the disk: {tried} tried of {steps * len(FAULTS)} at {steps} steps, {missed} "
+        f"not reached, {len(wrong)} wrong{listed}"
+    )
+    return int(bool(wrong) or missed > 0 or tried < steps * len(FAULTS))
 
 
 if __name__ == "__main__":

@@ -15,13 +15,21 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.subjects import Subject, quietly
+from tests.chaos.subjects import CHECKPOINTS, Subject, quietly
+from xstream import run as engine_run
+from xstream.recovery.generations import has_checkpoint
 
 __all__ = ["Tally", "kill_runs", "reference_of"]
 
+#: How long the core runs before it looks whether a checkpoint is due: not long, so that short runs
+#: take many.
+LOOK_UP_NS = 5_000_000
+#: Half of the kills wait for the next checkpoint, and then for this share of a random time.
+SOON = 0.25
 #: The most kills of one run.
 MOST_KILLS = 4
 PATIENCE_S = 120.0
@@ -29,21 +37,34 @@ PATIENCE_S = 120.0
 
 @dataclass
 class Tally:
-    """The kills that hit a running process, and the seeds of the runs with a wrong output."""
+    """The kills that hit a running process, and the seeds of the runs with a wrong output.
+
+    `resumed` are the kills after which a run went on from a checkpoint.
+    """
 
     kills: int = 0
+    resumed: int = 0
     runs: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
-def in_child(work: Callable[[], None], kill_after_s: float | None, may_fail: bool = False) -> bool:
-    """Do something in a fork; returns whether it came to its end before it was killed."""
+def in_child(
+    work: Callable[[], None],
+    kill_after_s: float | None,
+    may_fail: bool = False,
+    since: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Do something in a fork; returns whether it came to its end before it was killed.
+
+    The time to the kill counts from the moment at which `since` is true.
+    """
     sys.stdout.flush()
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
         code = 1
         try:
+            engine_run.LOOK_UP_NS = LOOK_UP_NS
             with quietly():
                 work()
             code = 0
@@ -52,7 +73,7 @@ def in_child(work: Callable[[], None], kill_after_s: float | None, may_fail: boo
                 traceback.print_exc()
         finally:
             os._exit(code)
-    begin = time.monotonic()
+    begin, counts = time.monotonic(), False
     limit_s = PATIENCE_S if kill_after_s is None else kill_after_s
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -61,7 +82,9 @@ def in_child(work: Callable[[], None], kill_after_s: float | None, may_fail: boo
             if failed and not may_fail:
                 raise AssertionError("a run has failed; its error is above")
             return not failed
-        if time.monotonic() - begin >= limit_s:
+        if not counts and since():
+            begin, counts = time.monotonic(), True
+        if time.monotonic() - begin >= (limit_s if counts else PATIENCE_S):
             break
         time.sleep(min(0.002, limit_s))
     os.kill(child, signal.SIGKILL)
@@ -85,6 +108,21 @@ def reference_of(subject: Subject, folder: Path) -> tuple[Any, float]:
     return wanted, took
 
 
+def _at_once() -> bool:
+    return True
+
+
+def _latest(folder: Path) -> int:
+    """The number of the latest checkpoint of a run; 0 if there is none."""
+    names = (path.name for path in (folder / CHECKPOINTS).glob("checkpoint-*"))
+    return max((int(name.rpartition("-")[2]) for name in names), default=0)
+
+
+def _newer(folder: Path, number: int) -> bool:
+    """Whether a run has taken a checkpoint after this one."""
+    return _latest(folder) > number
+
+
 def kill_runs(subject: Subject, scratch: Path, kills: int, seed: int, until: float) -> Tally:
     """Kill runs of a subject until so many kills have hit, or the time is over."""
     wanted, took = reference_of(subject, scratch / "undisturbed")
@@ -97,11 +135,15 @@ def kill_runs(subject: Subject, scratch: Path, kills: int, seed: int, until: flo
         ended, tries = False, 0
         while not ended:
             after = chance.uniform(0.0, 1.1 * took) if tries < MOST_KILLS else None
+            since = partial(_newer, folder, _latest(folder)) if chance.random() < 0.5 else _at_once
+            if since is not _at_once and after is not None:
+                after *= SOON
             ended = in_child(
-                lambda folder=folder, resume=tries > 0: subject.run(folder, resume), after
-            )  # type: ignore[misc]
+                partial(subject.run, folder, tries > 0), after, since=since if after else _at_once
+            )
             tries += 1
             tally.kills += not ended
+            tally.resumed += not ended and has_checkpoint(folder / CHECKPOINTS)
         if subject.output(folder) != wanted:
             tally.wrong.append(case)
             print(f"WRONG: {case}, kept in {folder}", flush=True)

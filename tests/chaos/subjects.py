@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 
 import xstream as xs
 
-__all__ = ["Subject", "linear_road_subjects", "signal_subject"]
+__all__ = ["CHECKPOINTS", "Subject", "linear_road_subjects", "signal_subject"]
+
+#: The folder of checkpoints in that of a run.
+CHECKPOINTS = "checkpoints"
 
 #: Runs in a folder, and goes on from its checkpoints if there are any; what it has written.
 Run = Callable[[Path, bool], None]
@@ -35,6 +38,10 @@ class Subject:
 # -- a signal query --------------------------------------------------------------------------
 
 SAMPLES = np.cumsum(np.random.default_rng(18).normal(size=4_000_000)).astype(np.float32)
+#: How often they are read: a run is to last for many checkpoints.
+REPEATED = 8
+#: Seconds between two checkpoints: the shortest time in which one can be written.
+EVERY_S = 0.02
 
 
 @xs.kernel(state=np.zeros(1))
@@ -61,7 +68,7 @@ def level(window):  # type: ignore[no-untyped-def]
 def signal_query(folder: Path) -> xs.Query:
     """Windows that overlap, ranges cut out of two streams, and a cycle; written to three files."""
     q = xs.Query("chaos")
-    src = q.source(xs.io.array(SAMPLES, rate_hz=1000.0, window=500))
+    src = q.source(xs.io.array(SAMPLES, rate_hz=1000.0, window=500, repeat=REPEATED))
     windows = src.rewindow(700, gap=-130)
     windows.map(total).write(xs.io.csv(folder / "totals.csv"))
     found = src.threshold(20.0).sync(src, src.fir([0.5, 0.5]))
@@ -76,7 +83,7 @@ def signal_query(folder: Path) -> xs.Query:
 
 def run_signal(folder: Path, resume: bool) -> None:
     signal_query(folder).run(
-        tuple_burst=4, checkpoint=folder / "checkpoints", checkpoint_s=0.05, resume=resume
+        tuple_burst=4, checkpoint=folder / CHECKPOINTS, checkpoint_s=EVERY_S, resume=resume
     )
 
 
@@ -111,7 +118,7 @@ def _run(source: Path, history: Path | None, **options: Any) -> Run:
     known = load_history(history, None, None)
 
     def once(folder: Path, resume: bool) -> None:
-        run(source, folder, known, RunOptions(checkpoint_s=0.05, resume=resume, **options))
+        run(source, folder, known, RunOptions(checkpoint_s=EVERY_S, resume=resume, **options))
 
     return once
 
@@ -124,6 +131,11 @@ def _answers(folder: Path) -> Any:
         "output": (folder / "output.csv").read_bytes(), "rejects": rejects,
         "figures": {name: summary[name] for name in figures},
     }  # fmt: skip
+
+
+def _parquet_answers(folder: Path) -> Any:
+    table = pq.read_table(folder / "output.parquet", page_checksum_verification=True)
+    return table.combine_chunks()
 
 
 def _digests(folder: Path) -> Any:
@@ -160,6 +172,7 @@ def linear_road_subjects(traffic: Path, scratch: Path, minutes: int = 12) -> lis
     many = {"minutes": minutes}
     return [
         Subject("one file", _run(flat, None), _answers),
+        Subject("Parquet answers", _run(flat, None, form="parquet"), _parquet_answers),
         Subject("several files", _run(traffic, traffic, **many), _answers),
         Subject("two threads", _run(traffic, traffic, threads=2, **many), _answers),
         Subject(

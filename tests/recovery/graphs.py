@@ -113,6 +113,7 @@ def joined() -> tuple[xs.Query, list[Any]]:
         a.zip(b).collect(),
         a.join(b, on="time").collect(),
         a.select("car", "time").join(b.select("car", "x"), on="car").collect(),
+        a.select("car", "time").join(b.select("car", "x"), on="car", unique=True).collect(),
         a.merge(b, by="time", tag="part").collect(),
         a.select("time").union(b.select("time")).collect(),
     ]

@@ -42,6 +42,15 @@ class CheckpointStats:
 
     `pause_s` are the seconds in which the query stood still, all and the longest; a checkpoint is
     written while it goes on (`longest_write_s`).
+
+    >>> import tempfile
+    >>> import numpy as np, xstream as xs
+    >>> query = xs.Query()
+    >>> out = query.source(xs.io.array(np.zeros(64), window=8)).count()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = query.run(checkpoint=f"{folder}/state", checkpoint_s=60.0)
+    >>> run.checkpoints.count >= 0
+    True
     """
 
     count: int = 0

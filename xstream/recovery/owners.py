@@ -28,6 +28,19 @@ class Recoverable(Protocol):
 
     Its methods, or the object itself, are functions of operators, sinks or iterable sources. Both
     methods are called while no tuple is in flight.
+
+    >>> import xstream as xs
+    >>> class Tally:
+    ...     def __init__(self):
+    ...         self.seen = 0
+    ...     def save_state(self):
+    ...         return {"seen": self.seen}
+    ...     def load_state(self, state):
+    ...         self.seen = state["seen"]
+    >>> tally = Tally()
+    >>> tally.load_state({"seen": 3})
+    >>> isinstance(tally, xs.Recoverable), tally.save_state()
+    (True, {'seen': 3})
     """
 
     def save_state(self) -> Saved:
