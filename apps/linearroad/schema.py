@@ -53,21 +53,9 @@ REQUEST_FIELDS = (TYPE, VID, XWAY, QID, SINIT, SEND, DOW, TOD, DAY)
 REQUEST = np.dtype([(INPUT_COLUMNS[field], "i4") for field in REQUEST_FIELDS])
 #: The line of a row that is rejected, and why (`REASONS`).
 REJECT = np.dtype([("origin", "i8"), ("reason", "i8")])
-#: What a report means: the index of its trip's last report (`link`, see `vehicles`), what it does
-#: (`actions`, with the lane in the upper bits), whether it is the first of its vehicle from the
-#: segment in this minute (`fresh`), and what it adds to the vehicle's average there (`gain`).
-REPORT = np.dtype(
-    [
-        ("vid", "i4"),
-        ("key", "i4"),
-        ("link", "i4"),
-        ("actions", "i2"),
-        ("fresh", "i2"),
-        ("gain", "f8"),
-    ]
-)
-#: A vehicle that stands at a place until some second.
+#: A vehicle that stands at a place until some second, or stays there from now on (STAYS).
 STOP = np.dtype([("place", "i8"), ("vid", "i8"), ("until", "i8")])
+STAYS = 2**40
 #: A segment and a minute in which an accident was there.
 MARK = np.dtype([("key", "i8"), ("minute", "i8")])
 #: The statistics of a segment at the start of a minute.
@@ -77,8 +65,11 @@ LANE_SHIFT = 4  # of the lane in `actions`
 SEGMENTS = 100  # per direction
 FEET_A_SEGMENT = 5280
 
-#: What a report does, as bits: sends a notification, leaves a segment behind, starts a trip.
+#: What a report does, as bits of `actions`: sends a notification, leaves a segment behind, starts
+#: a trip.
 TRIGGER, CROSSED, FIRST = 1, 2, 4
+#: And it is the first of its vehicle from the segment in this minute.
+FRESH = 8
 
 #: Instead of an index in `kept`: tolls are kept by the number of the trip.
 BY_TRIP = -1
@@ -91,6 +82,16 @@ def column(dtype: str | np.dtype[Any]) -> xs.Out:
     """A column of a second: rows are numbered from 0."""
     return xs.Out(np.dtype(dtype), start="given")
 
+
+#: What the reports of a second mean, by column: the segment key, the index of the trip's last
+#: report (`link`, see `vehicles`), and what the report does (`actions`, with the lane in the upper
+#: bits).
+MEANING = {
+    "vid": column("int32"),
+    "key": column("int32"),
+    "link": column("int32"),
+    "actions": column("int8"),
+}
 
 #: The answers to the rows of one second: kind, VID or QID, LAV or accident segment or ResultTime or
 #: travel time, toll or balance. `last`: no later second of the rows that were read will follow.

@@ -1,8 +1,8 @@
 """Accidents: minutes in which two stopped vehicles stand at one place.
 
-The output is a list of marks, pairs of (segment key, minute). Stopped vehicles are in a hash table
-by place, in which a place has one entry per vehicle; places where two or more stand are in a short
-list.
+The output is a list of marks, pairs of (segment key, minute). A car is heard of when it begins to
+stand and when it ceases to, not with every report. The number of cars at each place is in a hash
+table; places where two or more stand are in a short list.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.schema import FEET_A_SEGMENT, MARK, NO_MINUTE, SEGMENTS, column
+from linearroad.schema import FEET_A_SEGMENT, MARK, NO_MINUTE, SEGMENTS, STAYS, column
 from xstream.kernels.hashtable import EMPTY, clear, following, home
 
-__all__ = ["accidents"]
+__all__ = ["STANDING", "accidents", "first_of", "marked", "segment_key"]
 
 ENTRIES, PAIRS, LAST_SECOND = range(3)
 
-#: A vehicle that stands at a place (`key`) until some second (up to 2³¹ + 30).
-STANDING = np.dtype([("key", "i8"), ("until", "u4"), ("vid", "i4")], align=True)
+#: A place (`key`) and the number of cars that stand there.
+STANDING = np.dtype([("key", "i8"), ("cars", "i4")])
 
 
 @numba.njit(inline="always")
@@ -39,23 +39,6 @@ def segment_key(place):
 
 
 @numba.njit
-def two_until(standing, place):
-    """Until when at least two vehicles stand at a place."""
-    first, second = NO_MINUTE, NO_MINUTE
-    size = len(standing)
-    at = first_of(place, size)
-    while standing[at].key != EMPTY:
-        if standing[at].key == place:
-            until = np.int64(standing[at].until)
-            if until > first:
-                first, second = until, first
-            elif until > second:
-                second = until
-        at = following(at, size)
-    return second
-
-
-@numba.njit
 def marked(marks, count, key, minute):
     """Add a mark; returns the marks, which may have moved."""
     if count == len(marks):
@@ -66,100 +49,114 @@ def marked(marks, count, key, minute):
     return marks
 
 
-@numba.njit
-def listed(pairs, number, place):
-    """Add a place where two or more stand to the list; returns the list, which may have moved."""
-    for p in range(number[PAIRS]):
-        if pairs[p] == place:
-            return pairs
-    if number[PAIRS] == len(pairs):
-        pairs = xs.grow(pairs, 2 * len(pairs))
-    pairs[number[PAIRS]] = place
-    number[PAIRS] += 1
-    return pairs
-
-
-@numba.njit
-def rebuilt(standing, number, now, more):
-    """The table without vehicles that no longer stand, and at most 3/5 full with `more` others.
-
-    Entries are dropped only here, which `hashtable.with_room` does not do.
-    """
-    old, live = standing.copy(), 0
-    for i in range(len(old)):
-        live += old[i].key != EMPTY and old[i].until > now
-    if 5 * (live + more) > 3 * len(standing):
-        standing = xs.grow(standing, 9 * (live + more) // 5)
+@numba.njit(inline="always")
+def entry_at(standing, place):
+    """The index of a place's entry, or of the empty entry where it would be."""
     size = len(standing)
+    at = first_of(place, size)
+    while standing[at].key != EMPTY and standing[at].key != place:
+        at = following(at, size)
+    return at
+
+
+@numba.njit
+def with_places(standing, places):
+    """The table, at most three quarters full with `places` entries. It may have moved."""
+    if 4 * places <= 3 * len(standing):
+        return standing
+    old = standing.copy()
+    standing = xs.grow(standing, max(len(old) * 5 // 4, 3 * places // 2))
     clear(standing)
     for i in range(len(old)):
-        if old[i].key != EMPTY and old[i].until > now:
-            at = first_of(old[i].key, size)
-            while standing[at].key != EMPTY:
-                at = following(at, size)
-            standing[at] = old[i]
-    number[ENTRIES] = live
+        if old[i].key != EMPTY:
+            standing[entry_at(standing, old[i].key)] = old[i]
     return standing
 
 
-@numba.njit(inline="always")
-def stand(standing, number, place, vid, until, time):
-    """Set until when a vehicle stands; returns whether another stands there at `time`."""
+@numba.njit
+def remove(standing, hole):
+    """Remove an entry. Entries behind it move up, so that no tombstones are needed."""
     size = len(standing)
-    at, mine, company = first_of(place, size), -1, False
+    at = following(hole, size)
     while standing[at].key != EMPTY:
-        if standing[at].key == place:
-            if standing[at].vid == vid:
-                mine = at
-            elif standing[at].until > time:
-                company = True
+        wants = first_of(standing[at].key, size)
+        # It may move to the hole, unless its home lies behind the hole (cyclically).
+        if (at - wants + size) % size >= (at - hole + size) % size:
+            standing[hole] = standing[at]
+            hole = at
         at = following(at, size)
-    if mine < 0:
-        mine = at
-        number[ENTRIES] += 1
-        standing[mine].key, standing[mine].vid = place, vid
-    standing[mine].until = until
-    return company
+    standing[hole].key = EMPTY
+
+
+@numba.njit
+def mark_seconds(marks, count, place, begin, end):
+    """Mark the minutes of seconds `begin` to below `end`; returns the marks and their number."""
+    if begin < end:
+        for minute in range(begin // 60, (end - 1) // 60 + 1):
+            marks = marked(marks, count, segment_key(place), minute)
+            count += 1
+    return marks, count
+
+
+@numba.njit
+def leave(standing, pairs, number, place):
+    """A car no longer stands at a place; returns whether that ends an accident."""
+    at = entry_at(standing, place)
+    if standing[at].key == EMPTY:
+        return False
+    standing[at].cars -= 1
+    left = standing[at].cars
+    if left == 0:
+        remove(standing, at)
+        number[ENTRIES] -= 1
+    if left == 1:
+        for p in range(number[PAIRS]):
+            if pairs[p] == place:
+                number[PAIRS] -= 1
+                pairs[p] = pairs[number[PAIRS]]
+                return True
+    return False
 
 
 @xs.kernel(
     state={
         "number": np.array([0, 0, NO_MINUTE], np.int64),
-        "standing": np.full(64, np.array((EMPTY, 0, 0), STANDING)),
-        "pairs": np.zeros(16, np.int64),
+        "standing": np.full(16, np.array((EMPTY, 0), STANDING)),
+        "pairs": np.zeros(4, np.int64),
     },
     out={"mark": column(MARK)},
 )
-def accidents(time, stop, by_second, state, out):
+def accidents(time, stop, state, out):
     """Marks minutes in which two vehicles stand at one place.
 
-    With `by_second` (rule set `paper`) every second counts, even without reports. Otherwise
-    (`brandeis`) only reports of standing vehicles count, 0 to 30 s after a report of another one.
+    `stop` has the cars that begin to stand in this second (STAYS), and those that ceased to, in
+    order of time. Seconds without rows since the last call count too.
     """
-    number, standing, pairs = state.number, state.standing, state.pairs
-    marks, count, minute = np.empty(4, MARK), 0, time // 60
-    if by_second:  # process the seconds without rows since the last call
-        for p in range(number[PAIRS]):
-            end = min(two_until(standing, pairs[p]), time)
-            if number[LAST_SECOND] + 1 < end:
-                for past in range((number[LAST_SECOND] + 1) // 60, (end - 1) // 60 + 1):
-                    marks = marked(marks, count, segment_key(pairs[p]), past)
-                    count += 1
-    if 4 * (number[ENTRIES] + len(stop)) > 3 * len(standing):
-        standing = rebuilt(standing, number, time - 1, len(stop))
+    number, pairs = state.number, state.pairs
+    standing = with_places(state.standing, number[ENTRIES] + len(stop))
+    marks, count, past = np.empty(4, MARK), 0, number[LAST_SECOND] + 1
     for i in range(len(stop)):  # places are scattered in memory: fetch all at once
         xs.prefetch(standing, first_of(stop[i].place, len(standing)))
     for i in range(len(stop)):
         one = stop[i]
-        if stand(standing, number, one.place, one.vid, one.until, time) and one.until > time:
-            pairs = listed(pairs, number, one.place)
-    kept = 0
+        if one.until != STAYS and leave(standing, pairs, number, one.place):
+            marks, count = mark_seconds(marks, count, one.place, past, one.until)
     for p in range(number[PAIRS]):
-        if two_until(standing, pairs[p]) > time:
-            marks = marked(marks, count, segment_key(pairs[p]), minute)
-            count += 1
-            if by_second:
-                pairs[kept] = pairs[p]
-                kept += 1
-    number[PAIRS], number[LAST_SECOND] = kept, time
+        marks, count = mark_seconds(marks, count, pairs[p], past, time)
+    for i in range(len(stop)):
+        if stop[i].until != STAYS:
+            continue
+        place = stop[i].place
+        here = standing[entry_at(standing, place)]
+        if here.key == EMPTY:
+            here.key, here.cars = place, 0
+            number[ENTRIES] += 1
+        here.cars += 1
+        if here.cars == 2:
+            pairs = xs.grow(pairs, number[PAIRS] + 1)
+            pairs[number[PAIRS]] = place
+            number[PAIRS] += 1
+    for p in range(number[PAIRS]):
+        marks, count = mark_seconds(marks, count, pairs[p], time, time + 1)
+    number[LAST_SECOND] = time
     out.emit_at(0, marks[:count])

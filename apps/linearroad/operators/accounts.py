@@ -10,7 +10,7 @@ import numpy as np
 import xstream as xs
 from linearroad.operators.check import room
 from linearroad.schema import ANSWERS, ASKS_BALANCE, BALANCE, column
-from linearroad.tables.ledger import LEDGER, balance_of, charge_all
+from linearroad.tables.ledger import LEDGER, balance_of, charge_all, ledger_of
 
 __all__ = ["BALANCES", "accounts"]
 
@@ -71,18 +71,15 @@ def settle(out, asked, charges, progress, ledger):
     """Apply the charges of a second and answer its requests; returns the ledger, which may have
     moved."""
     n, m = progress[_ASKED], progress[_CHARGED]
-    pages, entries, balances = ledger
-    entries, balances = charge_all(
-        pages, entries, balances, charges.vid[:m], charges.amount[:m]
-    )  # fmt: skip
+    ledger = charge_all(ledger, charges.vid[:m], charges.amount[:m])
     second = progress[_SECOND]
     kind, value = np.full(n, BALANCE, np.int8), np.full(n, second, np.int32)  # exact at `second`
     amount = np.empty(n, np.int64)
     for i in range(n):
-        amount[i] = balance_of(entries, balances, np.int64(asked.vid[i]))
+        amount[i] = balance_of(ledger, np.int64(asked.vid[i]))
     out.emit_at(0, second, True, kind, asked.qid[:n], value, amount, asked.part[:n])
     progress[_CAME] = progress[_ASKED] = progress[_CHARGED] = 0
-    return pages, entries, balances
+    return ledger
 
 
 @xs.kernel(
@@ -107,7 +104,7 @@ def accounts(part, time, request, charge_vid, charge, parts, state, out):
     """
     progress, charges = state.progress, Charges(state.charge_vid, state.charge)
     asked = Asked(state.ask_vid, state.ask_qid, state.ask_part)
-    ledger = (state.pages, state.entry, state.balance)
+    ledger = ledger_of(state)
     if progress[_CAME] > 0 and (out.ended or time > progress[_SECOND]):
         ledger = settle(out, asked, charges, progress, ledger)
     if out.ended:

@@ -11,7 +11,7 @@ import numpy as np
 import xstream as xs
 from linearroad.schema import (
     LANE_SHIFT,
-    REPORT,
+    MEANING,
     REQUEST,
     SEGMENTS,
     TOLL,
@@ -35,26 +35,23 @@ QUOTE = np.dtype([("key", "i8"), ("quoted", "i8"), ("second", "i8")])
         "count": np.zeros(1, np.int64),
         "visitor": np.full(1024, np.array((EMPTY, 0, 0), VISITOR)),
     },
-    out={"time": int, "last": bool, "report": column(REPORT), "kept": column("int64")},
+    out={"time": int, "last": bool, **MEANING, "kept": column("int64")},
 )
-def visits(time, last, report, kept, state, out):
+def visits(time, last, vid, key, link, actions, kept, state, out):
     """Sets triggers: the first report of a vehicle from a segment triggers, except on lane 4."""
-    count, visitors = state.count, with_room(state.visitor, state.count[0] + len(report))
-    reports = report.copy()
-    for i in range(len(reports)):
-        one = reports[i]
-        lane = one.actions >> LANE_SHIFT
-        one.actions = 0
-        if lane == 4:
+    count, visitors = state.count, with_room(state.visitor, state.count[0] + len(vid))
+    triggers = np.zeros(len(vid), np.int8)
+    for i in range(len(vid)):
+        if actions[i] >> LANE_SHIFT == 4:
             continue
-        key = (np.int64(one.key) // SEGMENTS << 32) + one.vid
-        visitor = visitors[entry_of(visitors, key)]
+        whose = (np.int64(key[i]) // SEGMENTS << 32) + vid[i]
+        visitor = visitors[entry_of(visitors, whose)]
         if visitor.key == EMPTY:
-            visitor.key, visitor.low, visitor.high = key, 0, 0
+            visitor.key, visitor.low, visitor.high = whose, 0, 0
             count[0] += 1
-        if first_visit(visitor, np.int64(one.key) % SEGMENTS):
-            one.actions = TRIGGER
-    out.emit_at(0, time, last, reports, kept)
+        if first_visit(visitor, np.int64(key[i]) % SEGMENTS):
+            triggers[i] = TRIGGER
+    out.emit_at(0, time, last, vid, key, link, triggers, kept)
 
 
 @xs.kernel(

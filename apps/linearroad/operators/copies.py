@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import xstream as xs
-from linearroad.operators.vehicles import MINUTE, NEVER, SUMS
+from linearroad.operators.trips import HIGHEST, MINUTE, NEVER, SUMS
 from linearroad.operators.vehicles import STATE as VEHICLES
 from linearroad.schema import ASKS_BALANCE, REQUEST, column
 from linearroad.tables.expressways import XWAYS
-from linearroad.tables.ledger import LEDGER, PAGE
-from linearroad.tables.road import PHASES, place_of
+from linearroad.tables.ledger import LEDGER, PAGE, WIDES
+from linearroad.tables.overflow import NO_OVERFLOW, keep_wide
 from xstream.kernels.hashtable import EMPTY, entry_of
 
-__all__ = ["shift", "shifted_accidents", "shifted_accounts", "shifted_vehicles"]
+__all__ = ["shift", "shifted_accounts", "shifted_vehicles"]
 
 
 @xs.kernel(out={"vid": column("int32"), "xway": column("int32"), "request": column(REQUEST)})
@@ -36,14 +36,6 @@ def shift(vid, xway, request, vid_by, xway_by, qid_by, out):
 
 
 @xs.compiled
-def renumbered_road(old, vid_by, road):
-    """Enter vehicles under other numbers into an empty table of the same size."""
-    for i in range(len(old)):
-        if old[i] != EMPTY:
-            road[place_of(road, old[i] // PHASES + vid_by)] = old[i] + vid_by * PHASES
-
-
-@xs.compiled
 def renumbered_xways(old, xway_by, xways):
     """Enter expressways under other numbers into an empty table of the same size."""
     for i in range(len(old)):
@@ -54,25 +46,15 @@ def renumbered_xways(old, xway_by, xways):
 
 def shifted_vehicles(state, vid_by, xway_by):
     """The vehicles on the road at the end of a minute, whose sums are no longer needed."""
-    report = state["report"].copy()
-    report["vid"] += np.int32(vid_by)
-    road = np.full_like(state["road"], EMPTY)
-    renumbered_road(state["road"], np.int64(vid_by), road)
     xway = np.full(len(state["xway"]), XWAYS[0])
     renumbered_xways(state["xway"], np.int64(xway_by), xway)
     number = state["number"].copy()
     number[SUMS], number[MINUTE] = 0, NEVER
+    number[HIGHEST] += vid_by
     return {
-        **state, "number": number, "report": report, "road": road, "xway": xway,
+        **state, "number": number, "vid": state["vid"] + np.int32(vid_by), "xway": xway,
         "built": np.zeros_like(state["built"]), "table": VEHICLES["table"], "sum": VEHICLES["sum"],
     }  # fmt: skip
-
-
-def shifted_accidents(state, vid_by, xway_by):
-    """Only VIDs are shifted: places are relative to the slots of expressways."""
-    standing = state["standing"].copy()
-    standing["vid"] += np.int32(vid_by)
-    return {**state, "standing": standing}
 
 
 @xs.compiled
@@ -95,13 +77,26 @@ def move_accounts(old_entries, old_balances, vid_by, entries, balances):
     return pages
 
 
+@xs.compiled
+def move_wide(old, vid_by, wide):
+    """Enter wide balances under other numbers into an empty table of the same size."""
+    for i in range(len(old)):
+        if old[i].key != EMPTY:
+            keep_wide(wide, old[i].key + vid_by, old[i].value)
+
+
 def shifted_accounts(state, vid_by, xway_by):
     """The ledger of vehicles with other numbers, whose pages begin elsewhere."""
-    most = 2 * int(state["pages"][0]) + 1  # a page of the original may overlap two
-    entry = np.full(3 * most // 2 + 1, LEDGER["entry"][0])
-    balance = np.zeros(most * PAGE, np.int64)
+    begins = state["entry"]["key"][state["entry"]["key"] != EMPTY].astype(np.int64) * PAGE + vid_by
+    most = len(np.unique([begins // PAGE, (begins + PAGE - 1) // PAGE]))  # may overlap two
+    entry = np.full(max(3 * most // 2 + 1, len(LEDGER["entry"])), LEDGER["entry"][0])
+    balance, wide = (
+        np.zeros(max(most, 1) * PAGE, np.int32),
+        np.full(len(state["wide"]), NO_OVERFLOW[0]),
+    )
     pages = move_accounts(state["entry"], state["balance"], vid_by, entry, balance)
+    move_wide(state["wide"], np.int64(vid_by), wide)
     return {
-        **state, "pages": np.array([pages], np.int64), "entry": entry,
-        "balance": balance[: max(pages, 1) * PAGE],
+        **state, "used": np.array([pages, state["used"][WIDES]], np.int64), "entry": entry,
+        "balance": balance[: max(pages, 1) * PAGE], "wide": wide,
     }  # fmt: skip

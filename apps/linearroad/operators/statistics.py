@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from linearroad.schema import NO_MINUTE, SEGMENT, column
+from linearroad.schema import FRESH, NO_MINUTE, SEGMENT, column
 
 __all__ = ["statistics"]
 
@@ -69,7 +69,7 @@ def latest_average(history, weight, size, key, by_report, none, half):
     },
     out={"segment": column(SEGMENT)},
 )
-def statistics(time, report, by_report, none, half, state, out):
+def statistics(time, key, actions, gain, by_report, none, half, state, out):
     """Averages and vehicles of each segment and minute; emits them when a minute begins.
 
     The table comes with the first second of a minute and is valid for all of it; in other seconds
@@ -79,8 +79,8 @@ def statistics(time, report, by_report, none, half, state, out):
     total, amount, vehicles = state.total, state.amount, state.vehicles
     history, weight = state.history, state.weight
     size, needed = len(total), 0
-    for i in range(len(report)):
-        needed = max(needed, report[i].key + 1)
+    for i in range(len(key)):
+        needed = max(needed, np.int64(key[i]) + 1)
     if needed > size:
         new = max(needed, size + size // 4)
         total, amount = xs.grow(total, new), xs.grow(amount, new)
@@ -101,8 +101,8 @@ def statistics(time, report, by_report, none, half, state, out):
         out.emit_at(0, table)
     else:
         out.emit_at(0, np.empty(0, SEGMENT))
-    for i in range(len(report)):
-        one = report[i]
-        total[one.key] += one.gain
-        vehicles[one.key] += one.fresh
-        amount[one.key] += 1 if by_report else one.fresh
+    for i in range(len(key)):
+        k, fresh = key[i], 1 if actions[i] & FRESH else 0
+        total[k] += gain[i]
+        vehicles[k] += fresh
+        amount[k] += 1 if by_report else fresh

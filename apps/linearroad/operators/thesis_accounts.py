@@ -25,7 +25,7 @@ from linearroad.schema import (
     TOLL,
     TRIGGER,
 )
-from linearroad.tables.ledger import LEDGER, balance_of, charge_all
+from linearroad.tables.ledger import LEDGER, balance_of, charge_all, ledger_of
 from xstream.kernels.hashtable import EMPTY, entry_of, with_room
 
 __all__ = ["thesis_accounts"]
@@ -93,7 +93,7 @@ def notify(waiting, progress, ledger, least, answers):
         one = waiting.entered[i]
         if one.actions & TRIGGER == 0:
             continue
-        if one.toll > 0 and balance_of(ledger[1], ledger[2], np.int64(one.vid)) >= least:
+        if one.toll > 0 and balance_of(ledger, np.int64(one.vid)) >= least:
             one.toll //= 2
         answers.kind[told], answers.who[told], answers.value[told] = TOLL, one.vid, one.speed
         answers.amount[told], answers.part[told] = one.toll, waiting.entered_part[i]
@@ -124,10 +124,7 @@ def charge(waiting, progress, travellers, ledger, credit):
             vid[charges], amount[charges] = one.vid, -credit
             me.spent -= credit
             charges += 1
-    entries, balances = charge_all(
-        ledger[0], ledger[1], ledger[2], vid[:charges], amount[:charges]
-    )  # fmt: skip
-    return travellers, (ledger[0], entries, balances)
+    return travellers, charge_all(ledger, vid[:charges], amount[:charges])
 
 
 @numba.njit
@@ -139,7 +136,7 @@ def answer(waiting, progress, travellers, ledger, answers, told):
         answers.part[at] = waiting.asked_part[i]
         if one.type == ASKS_BALANCE:
             answers.kind[at] = BALANCE
-            answers.amount[at] = balance_of(ledger[1], ledger[2], np.int64(one.vid))
+            answers.amount[at] = balance_of(ledger, np.int64(one.vid))
         else:
             me = travellers[entry_of(travellers, traveller_key(one.vid, one.xway))]
             answers.kind[at], answers.amount[at] = EXPENDITURE, 0
@@ -189,7 +186,7 @@ def thesis_accounts(part, time, request, entered, parts, tariff, state, out):
     """
     progress, travellers = state.progress, state.traveller
     waiting = Waiting(state.entered, state.entered_part, state.asked, state.asked_part)
-    ledger = (state.pages, state.entry, state.balance)
+    ledger = ledger_of(state)
     if progress[_CAME] > 0 and (out.ended or time > progress[_SECOND]):
         travellers, ledger = settle(out, waiting, progress, travellers, ledger, tariff)
     if out.ended:

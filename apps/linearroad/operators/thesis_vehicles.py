@@ -11,11 +11,13 @@ import numpy as np
 
 import xstream as xs
 from linearroad.operators.check import dir_of, lane_of, pos_of, room, seg_of
-from linearroad.operators.vehicles import STOPPED_AFTER, Stops, implausible_speeds, note
+from linearroad.operators.trips import STOPPED_AFTER, Stops, note
+from linearroad.operators.vehicles import implausible_speeds
 from linearroad.operators.walmart import slots_of
 from linearroad.schema import (
     CROSSED,
     FIRST,
+    FRESH,
     NO_MINUTE,
     REJECT,
     SECOND_REPORT,
@@ -31,15 +33,12 @@ from xstream.kernels.hashtable import EMPTY, entry_of, with_room
 __all__ = ["EXIT", "THESIS_REPORT", "thesis_vehicles"]
 
 #: What a report does, in addition to the bits of the schema: it is a trip's first on an exit ramp.
-EXIT = 8
-#: What a report means: the fields of `schema.REPORT`, with the number of its vehicle in `link`, and
-#: the expressway.
+EXIT = 16
+#: What a report means: the fields of `schema.MEANING`, with the number of its vehicle in `link`,
+#: and the expressway.
 THESIS_REPORT = np.dtype(
-    [
-        ("vid", "i4"), ("key", "i4"), ("link", "i4"), ("xway", "i4"), ("actions", "i4"),
-        ("fresh", "i4"), ("gain", "f8"),
-    ]
-)  # fmt: skip
+    [("vid", "i4"), ("key", "i4"), ("link", "i4"), ("xway", "i4"), ("actions", "i4")]
+)
 
 #: A vehicle on an expressway (`key`) and its number.
 ENTRY = np.dtype([("key", "i8"), ("number", "i8")])
@@ -124,6 +123,9 @@ def moved_on(record, number, time, key, where, stops):
         "time": int,
         "last": bool,
         "report": column(THESIS_REPORT),
+        "key": column("int32"),
+        "actions": column("int8"),
+        "gain": column("float64"),
         "stop": column(STOP),
         "reject": column(REJECT),
         "implausible": int,
@@ -141,6 +143,7 @@ def thesis_vehicles(time, vid, spd, xway, where, origin, last, state, out):
     visited = room(state.visited, most * WORDS)
     meant, rejects = np.empty(n, THESIS_REPORT), np.empty(n, REJECT)
     stops, speeds = Stops(np.empty(2 * n, STOP), np.zeros(1, np.int64)), np.empty(n, np.int32)
+    keys, actions, gains = np.empty(n, np.int32), np.empty(n, np.int8), np.empty(n)
     kept, refused = 0, 0
     for i in range(n):
         me = number_of(table, records, number, (slots[i] << 32) + vid[i])
@@ -155,10 +158,11 @@ def thesis_vehicles(time, vid, spd, xway, where, origin, last, state, out):
         meaning.actions = moved_on(record, me, time, key, where[i], stops)
         meaning.vid, meaning.key, meaning.link, meaning.xway = vid[i], key, me, xway[i]
         mine = visited[me * WORDS : (me + 1) * WORDS]
-        meaning.fresh, meaning.gain = first_visit(record, mine, time // 60, place), spd[i]
+        fresh = FRESH if first_visit(record, mine, time // 60, place) else 0
+        keys[kept], actions[kept], gains[kept] = key, fresh, spd[i]
         speeds[kept] = spd[i]
         kept += 1
     out.emit_at(
-        0, time, last, meant[:kept], stops.row[: stops.count[0]], rejects[:refused],
-        implausible_speeds(speeds[:kept]),
+        0, time, last, meant[:kept], keys[:kept], actions[:kept], gains[:kept],
+        stops.row[: stops.count[0]], rejects[:refused], implausible_speeds(speeds[:kept]),
     )  # fmt: skip

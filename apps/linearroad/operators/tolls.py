@@ -115,11 +115,11 @@ def updated(known, minutes, time, segment, mark, no_lav, is_new):
 
 
 @numba.njit
-def most_segments(report, mark, least):
+def most_segments(key, mark, least):
     """The number of segments that reports and marks refer to, at least `least`."""
     needed = np.int64(least)
-    for i in range(len(report)):
-        needed = max(needed, report[i].key + 1)
+    for i in range(len(key)):
+        needed = max(needed, np.int64(key[i]) + 1)
     for i in range(len(mark)):
         needed = max(needed, mark[i].key + 1)
     return needed
@@ -138,16 +138,16 @@ def most_segments(report, mark, least):
     },
     out=ANSWERS | {"charge_vid": column("int32"), "charge": column("int64")},
 )
-def tolls(time, last, report, kept, segment, mark, no_lav, state, out):
+def tolls(time, last, vid, key, link, actions, kept, segment, mark, no_lav, state, out):
     """One notification per trigger, alerts near accidents, and charges for segments that were left.
 
     `quoted` holds the toll that every trip was quoted for its segment, as the number of cars that
     it is computed from, at the index of its last report or (if `kept` is BY_TRIP) at the number of
     the trip.
     """
-    n, kept_at = len(report), kept[0]
+    n, kept_at = len(vid), kept[0]
     known = Known(state.lav, state.cars, state.alert, state.above, state.last, state.before)
-    known, is_new = with_segments(known, most_segments(report, mark, len(segment)), no_lav)
+    known, is_new = with_segments(known, most_segments(key, mark, len(segment)), no_lav)
     updated(known, state.minute, time, segment, mark, no_lav, is_new)
     quoted = xs.grow(state.quoted, kept[1])
     lavs, alerts, above = known.lav, known.alert, known.above
@@ -156,23 +156,23 @@ def tolls(time, last, report, kept, segment, mark, no_lav, state, out):
     value, amount = np.empty(2 * n, np.int32), np.empty(2 * n, np.int64)
     charge_vid, charge = np.empty(n, np.int32), np.empty(n, np.int64)
     for i in range(n):
-        vid, k, link, flag = report[i].vid, report[i].key, report[i].link, report[i].actions
-        quote = quoted[link] if link >= 0 else np.int32(0)
+        k, at, flag = key[i], link[i], actions[i]
+        quote = quoted[at] if at >= 0 else np.int32(0)
         if flag & CROSSED and quote > 0:
-            charge_vid[charged], charge[charged] = vid, toll_for(quote)
+            charge_vid[charged], charge[charged] = vid[i], toll_for(quote)
             charged += 1
         if flag & (CROSSED | FIRST):
             quote = np.int32(0)
         if flag & TRIGGER:
             if alerts[k] >= 0:
-                kind[told], who[told], value[told], amount[told] = ALERT, vid, alerts[k], 0
+                kind[told], who[told], value[told], amount[told] = ALERT, vid[i], alerts[k], 0
                 told += 1
-            kind[told], who[told], value[told] = TOLL, vid, lavs[k]
+            kind[told], who[told], value[told] = TOLL, vid[i], lavs[k]
             amount[told] = toll_for(above[k])
             told += 1
             if flag & (CROSSED | FIRST):
                 quote = above[k]
-        quoted[link if kept_at == BY_TRIP else kept_at + i] = quote
+        quoted[at if kept_at == BY_TRIP else kept_at + i] = quote
     out.emit_at(
         0, time, last, kind[:told], who[:told], value[:told], amount[:told], charge_vid[:charged],
         charge[:charged],

@@ -13,23 +13,17 @@ import numpy as np
 import xstream as xs
 from linearroad.operators.accidents import marked, segment_key
 from linearroad.operators.check import dir_of, lane_of, pos_of, seg_of
-from linearroad.operators.vehicles import (
-    STOPPED_AFTER,
-    VEHICLE_OUT,
-    Stops,
-    implausible_speeds,
-    note,
-    place_of,
-)
+from linearroad.operators.trips import STOPPED_AFTER, Stops, note, place_of
+from linearroad.operators.vehicles import VEHICLE_OUT, implausible_speeds
 from linearroad.schema import (
     BY_TRIP,
     CROSSED,
     FIRST,
+    FRESH,
     LANE_SHIFT,
     MARK,
     NO_MINUTE,
     REJECT,
-    REPORT,
     SECOND_REPORT,
     SEGMENTS,
     STOP,
@@ -83,7 +77,7 @@ def moved_on(record, time, where, road, stops):
     """Update the record of a vehicle; returns what the report does, as bits."""
     lane, seg, pos = lane_of(where), seg_of(where), pos_of(where)
     vid, is_new = np.int32(record.key & 0xFFFFFFFF), record.minute == NO_MINUTE
-    before = place_of(road * SEGMENTS, record.lane, record.pos)
+    before = place_of(road, record.lane, record.pos)
     if is_new or (lane == 0 and time - record.last > GAP):
         flag = FIRST
         if not is_new and record.equal == STOPPED_AFTER:
@@ -93,7 +87,7 @@ def moved_on(record, time, where, road, stops):
         flag = CROSSED if record.seg != seg else 0
         if record.lane == lane and record.pos == pos:
             if record.equal == STOPPED_AFTER - 1:
-                note(stops, place_of(road * SEGMENTS, lane, pos), vid, STANDS)
+                note(stops, place_of(road, lane, pos), vid, STANDS)
             record.equal = min(record.equal + 1, STOPPED_AFTER)
         else:
             if record.equal == STOPPED_AFTER:
@@ -130,7 +124,8 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
     n, number = len(vid), state.number
     slots = slots_of(xway, state.xway, number)
     records = with_room(state.record, number[VEHICLES] + n)
-    meant, rejects = np.empty(n, REPORT), np.empty(n, REJECT)
+    vids, keys, links = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    actions, gains, rejects = np.empty(n, np.int8), np.empty(n), np.empty(n, REJECT)
     stops, speeds = Stops(np.empty(2 * n, STOP), np.zeros(1, np.int64)), np.empty(n, np.int32)
     kept, refused = 0, 0
     for i in range(n):
@@ -151,14 +146,14 @@ def vehicles_walmart(time, vid, spd, xway, where, origin, last, state, out):
         if record.minute != NO_MINUTE and record.lane == 4 and lane != 0:
             continue  # ignored: the vehicle is off the road
         flag = moved_on(record, time, where[i], road, stops)
-        meaning = meant[kept]
-        meaning.vid, meaning.key, meaning.link = vid[i], road * SEGMENTS + seg, record.trip
-        meaning.actions = flag | (lane << LANE_SHIFT)
-        meaning.fresh, meaning.gain = first_this_minute(record, time // 60, seg), spd[i]
+        vids[kept], keys[kept], links[kept] = vid[i], road * SEGMENTS + seg, record.trip
+        fresh = FRESH if first_this_minute(record, time // 60, seg) else 0
+        actions[kept], gains[kept] = flag | fresh | (lane << LANE_SHIFT), spd[i]
         kept += 1
     out.emit_at(
-        0, time, last, meant[:kept], np.array([BY_TRIP, number[VEHICLES]]),
-        stops.row[: stops.count[0]], rejects[:refused], implausible_speeds(speeds[: n - refused]),
+        0, time, last, vids[:kept], keys[:kept], links[:kept], actions[:kept], gains[:kept],
+        np.array([BY_TRIP, number[VEHICLES]]), stops.row[: stops.count[0]], rejects[:refused],
+        implausible_speeds(speeds[: n - refused]),
     )  # fmt: skip
 
 

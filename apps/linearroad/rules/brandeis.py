@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import xstream as xs
-from linearroad.operators.accidents import accidents
 from linearroad.operators.brandeis import later_charges, visits
+from linearroad.operators.brandeis_accidents import accidents_brandeis
 from linearroad.operators.vehicles import vehicles
 from linearroad.rules.paper import Paper
 from linearroad.tables.batches import PERIOD
@@ -26,7 +26,7 @@ class Brandeis(Paper):
         return seconds.iterate(vehicles, (1, PERIOD + 1), name=f"vehicles{name}")
 
     def marks(self, reports: xs.Stream, name: str) -> xs.Stream:
-        return reports.iterate(accidents, 0, name=f"accidents{name}")
+        return reports.iterate(accidents_brandeis, name=f"accidents{name}")
 
     def triggers(self, reports: xs.Stream, name: str) -> xs.Stream:
         return reports.iterate(visits, name=f"first visits{name}")

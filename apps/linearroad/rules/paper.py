@@ -9,10 +9,10 @@ import xstream as xs
 from linearroad.operators.accidents import accidents
 from linearroad.operators.accounts import accounts
 from linearroad.operators.requests import PAPER_MANNER, answer_requests
+from linearroad.operators.road import road
 from linearroad.operators.statistics import statistics
 from linearroad.operators.tolls import tolls
 from linearroad.operators.vehicles import vehicles
-from linearroad.tables.batches import PERIOD
 from linearroad.tables.history import History
 
 __all__ = ["Paper"]
@@ -32,11 +32,11 @@ class Paper:
 
     def reports(self, seconds: xs.Stream, name: str) -> xs.Stream:
         """The reports, with what each means for its vehicle and segment."""
-        return seconds.iterate(vehicles, (0, PERIOD), name=f"vehicles{name}")
+        return seconds.iterate(vehicles, (0, 0), name=f"vehicles{name}")
 
     def marks(self, reports: xs.Stream, name: str) -> xs.Stream:
         """The minutes with an accident."""
-        return reports.iterate(accidents, 1, name=f"accidents{name}")
+        return reports.iterate(accidents, name=f"accidents{name}")
 
     def segments(self, reports: xs.Stream, name: str) -> xs.Stream:
         """The statistics of the segments, when a minute begins."""
@@ -52,6 +52,10 @@ class Paper:
     def notifications(self, second: xs.Stream, name: str) -> xs.Stream:
         """Notifications, alerts and charges."""
         return second.iterate(tolls, self.no_lav, name=f"tolls{name}")
+
+    def road(self, second: xs.Stream, name: str) -> xs.Stream:
+        """The first expressway at the start of each minute, for the live view."""
+        return second.iterate(road, self.no_lav, name=f"road{name}")
 
     def charges(self, money: xs.Stream, name: str) -> xs.Stream:
         """The input of the accounts of a group, with the charges in it."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import xstream as xs
 from linearroad.operators.requests import answer_requests, thesis_manner
+from linearroad.operators.road import thesis_road
 from linearroad.operators.thesis_accidents import thesis_accidents
 from linearroad.operators.thesis_accounts import thesis_accounts
 from linearroad.operators.thesis_tolls import thesis_tolls
@@ -59,6 +60,9 @@ class Thesis(Paper):
 
     def notifications(self, second: xs.Stream, name: str) -> xs.Stream:
         return second.iterate(thesis_tolls, self.tariff.basetoll, name=f"tolls{name}")
+
+    def road(self, second: xs.Stream, name: str) -> xs.Stream:
+        return second.iterate(thesis_road, self.tariff.basetoll, name=f"road{name}")
 
     def requested(self, seconds: xs.Stream, history: History, name: str) -> xs.Stream:
         return seconds.iterate(

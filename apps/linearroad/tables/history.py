@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,22 @@ from numpy.typing import NDArray
 
 from linearroad.generation.manifest import read_manifest
 from linearroad.history.files import SEGMENT_COLUMNS, TOLL_COLUMNS, read_sums, read_tolls
-from linearroad.history.store import ExpresswayHistory, open_stores
+from linearroad.history.store import (
+    ExpresswayHistory,
+    check_stores,
+    mapped_stores,
+    open_stores,
+)
 from linearroad.operators.requests import SUM_TABLE, TOLL_TABLE
 from xstream.io.page_checksums import has_page_checksums
 
 __all__ = ["History", "load_history"]
 
 _PAGE_BYTES = 4096
+
+
+def _checked() -> None:
+    """All files are checked."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +44,19 @@ class History:
     #: The number to subtract from a VID before the search, by expressway; 0 if not listed.
     vids_by: dict[int, int] = field(default_factory=dict)
 
+    #: Waits until its files are checked; raises an InputError if one is damaged.
+    ready: Callable[[], None] = _checked
+
     @classmethod
-    def of_stores(cls, stores: dict[int, ExpresswayHistory]) -> History:
-        """From the compact stores of expressways; every page is read into memory now."""
-        for store in stores.values():
-            for array in store:
-                array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)
+    def of_stores(
+        cls, stores: dict[int, ExpresswayHistory], ready: Callable[[], None] = _checked
+    ) -> History:
+        """From the compact stores of expressways."""
         return cls(
             {xway: (store.toll_vids, store.tolls) for xway, store in stores.items()},
             {xway: store.segment_sums for xway, store in stores.items()},
             bool(stores),
+            ready=ready,
         )
 
     @property
@@ -78,13 +92,22 @@ class History:
 
 
 def load_history(
-    directory: Path | None, tolls: Path | None, segment_history: Path | None
+    directory: Path | None,
+    tolls: Path | None,
+    segment_history: Path | None,
+    wait: bool = True,
+    xways: Sequence[int] | None = None,
 ) -> History:
-    """The history of a generated directory, of files, or an empty one."""
+    """The history of a generated directory (or of some expressways), of files, or an empty one.
+
+    Without `wait` the directory is checked while the caller goes on, who has to call `ready`
+    before the arrays are used.
+    """
     known = History()
-    if directory is not None:
-        manifest = read_manifest(directory)
-        known = History.of_stores(open_stores(directory, manifest))
+    if directory is not None and xways is not None:
+        known = History.of_stores(open_stores(directory, read_manifest(directory), xways))
+    elif directory is not None:
+        known = _of_directory(directory, wait)
     return History(
         known.tolls if tolls is None else read_tolls(tolls),
         known.sums if segment_history is None else read_sums(segment_history),
@@ -96,4 +119,30 @@ def load_history(
             and path.suffix == ".parquet"
             and not has_page_checksums(path, columns)
         ),
+        ready=known.ready,
     )
+
+
+def _of_directory(directory: Path, wait: bool) -> History:
+    manifest = read_manifest(directory)
+    if wait:
+        stores = open_stores(directory, manifest)
+        _read_pages(stores)
+        return History.of_stores(stores)
+    stores = mapped_stores(directory, manifest)
+
+    def check() -> None:
+        check_stores(directory, manifest, stores)
+        _read_pages(stores)
+
+    checking = ThreadPoolExecutor(1, "history")
+    checked = checking.submit(check)
+    checking.shutdown(wait=False)
+    return History.of_stores(stores, checked.result)
+
+
+def _read_pages(stores: dict[int, ExpresswayHistory]) -> None:
+    """Read every page into memory, so that no lookup waits for the disk."""
+    for store in stores.values():
+        for array in store:
+            array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)

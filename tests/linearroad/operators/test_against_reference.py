@@ -29,7 +29,7 @@ def expected(case: Scenario, rules: str) -> tuple[list, list, int]:
 
 
 @pytest.mark.parametrize("rules", RULES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_bulk_traffic_is_answered_as_the_reference_does(rules: str, seed: int) -> None:
     case = scenario(seed)
     history = history_of(case.tolls, case.segment_history)

@@ -126,6 +126,7 @@ def test_thousands_of_adversarial_inputs_are_answered(case: Scenario) -> None:
     assert run_case(case) == expected(case)
 
 
+@pytest.mark.slow
 def test_no_operator_leaves_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """In debug mode, where kernels and all their helpers check indices and divisions."""
     monkeypatch.setenv("XSTREAM_DEBUG", "1")
@@ -133,6 +134,7 @@ def test_no_operator_leaves_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_case(case) == expected(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lane", [1, 4])
 def test_many_expressways_may_begin_in_one_second(
     lane: int, monkeypatch: pytest.MonkeyPatch
@@ -144,6 +146,7 @@ def test_many_expressways_may_begin_in_one_second(
     assert run_case(case) == expected(case)
 
 
+@pytest.mark.slow
 def test_an_exit_looks_ahead_of_all_segments_with_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XSTREAM_DEBUG", "1")
     rows = [

@@ -22,6 +22,7 @@ from linearroad.operators import (  # fmt: skip
     accidents,
     accounts,
     brandeis,
+    brandeis_accidents,
     check,
     digests,
     requests,
@@ -31,6 +32,7 @@ from linearroad.operators import (  # fmt: skip
     thesis_tolls,
     thesis_vehicles,
     tolls,
+    trips,
     vehicles,
     walmart,
 )
@@ -46,8 +48,9 @@ from tests.reference.linearroad_strategies import Scenario, scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = (
-    schema, accidents, accounts, brandeis, check, digests, requests, statistics, thesis_accidents,
-    thesis_accounts, thesis_tolls, thesis_vehicles, tolls, vehicles, walmart,
+    schema, accidents, accounts, brandeis, brandeis_accidents, check, digests, requests, statistics,
+    thesis_accidents, thesis_accounts, thesis_tolls, thesis_vehicles, tolls, trips, vehicles,
+    walmart,
 )  # fmt: skip
 CHUNK = 97
 
