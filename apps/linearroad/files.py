@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import io
 import re
 import uuid
 from collections.abc import Iterator
@@ -17,7 +17,12 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-__all__ = ["TRAFFIC_COLUMNS", "TableWriter", "checksum", "int32_schema", "table_writer", "whole"]
+from linearroad.storage import make_folder, rename, writable
+
+__all__ = [
+    "TRAFFIC_COLUMNS", "TableWriter", "checksum", "int32_schema", "load_array", "save_array",
+    "table_writer", "whole",
+]  # fmt: skip
 
 TRAFFIC_COLUMNS = (
     *("type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos"),
@@ -38,11 +43,11 @@ def whole(path: Path) -> Iterator[Path]:
 
     A worker that is killed leaves at most a hidden temporary file, which the next run removes.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
-        os.replace(temporary, path)
+        rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -66,6 +71,18 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as a .npy file that appears when it is complete."""
+    with whole(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """The array of a .npy file."""
+    array: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()))
+    return array
+
+
 def int32_schema(columns: tuple[str, ...]) -> Any:
     """An Arrow schema of int32 columns without nulls."""
     return pa.schema([pa.field(name, pa.int32(), nullable=False) for name in columns])
@@ -79,7 +96,7 @@ class TableWriter(Protocol):
 
 
 class _ParquetWriter:
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: Any, columns: tuple[str, ...]) -> None:
         self.schema = int32_schema(columns)
         self.file = pq.ParquetWriter(
             path,
@@ -101,7 +118,7 @@ class _ParquetWriter:
 
 
 class _CsvWriter:
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: Any, columns: tuple[str, ...]) -> None:
         self.schema = int32_schema(columns)
         options = pacsv.WriteOptions(include_header=False, quoting_style="none")
         self.file = pacsv.CSVWriter(path, self.schema, write_options=options)
@@ -120,8 +137,11 @@ def table_writer(path: Path, columns: tuple[str, ...], form: str) -> Iterator[Ta
     """A file of int32 columns, Parquet or CSV without a header, that appears when complete."""
     with whole(path) as temporary:
         make = _ParquetWriter if form == "parquet" else _CsvWriter
-        writer = make(temporary, columns)
+        file = writable(temporary)
+        writer = make(file, columns)
         try:
             yield writer
         finally:
             writer.close()
+            if file is not temporary:
+                file.close()

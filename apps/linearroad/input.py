@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -350,14 +350,19 @@ class BinaryReader:
             return ",".join(str(value) for value in self._rows(file.read(self.WIDTH))[:, 0])
 
 
-def open_input(path: Path, rules: str = "paper") -> list[RowReader]:
-    """Open the file `path`, or the expressway files of a generated directory."""
+def open_input(
+    path: Path, rules: str = "paper", numbers: Sequence[int] | None = None
+) -> list[RowReader]:
+    """Open the file `path`, or the expressway files of a generated directory, or some of them."""
     if path.is_dir():
         manifest = read_manifest(path)
         form = manifest["parameters"]["format"]
-        check_sizes(path, manifest.get("traffic", []))
-        layout = Layout(path)
-        expressways = range(int(manifest["parameters"]["expressways"]))
+        layout, entries = Layout(path), manifest.get("traffic", [])
+        everyone = range(int(manifest["parameters"]["expressways"]))
+        expressways = everyone if numbers is None else numbers
+        if numbers is not None and entries:
+            entries = [entries[number] for number in numbers]
+        check_sizes(path, entries)
         return [_reader(layout.traffic(xway, form), rules) for xway in expressways]
     if not path.exists():
         raise InputError(f"{path} does not exist")

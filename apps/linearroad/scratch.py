@@ -12,10 +12,13 @@ import os
 import shutil
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from linearroad.storage import is_remote, make_folder, remove_tree, share_with_group
 
 __all__ = ["Scratch", "claimed", "fullest", "in_use", "remove_abandoned", "scratch", "written_to"]
 
@@ -36,6 +39,10 @@ class Scratch:
 @contextmanager
 def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
     """A temporary folder below `beside`; those of killed processes are removed."""
+    if is_remote(beside):
+        with _remote_scratch(beside, prefix) as folder:
+            yield Scratch(folder, -1)
+        return
     remove_abandoned(beside, prefix)
     made = _make(beside, prefix)
     try:
@@ -44,6 +51,19 @@ def scratch(beside: Path, prefix: str) -> Iterator[Scratch]:
     finally:
         shutil.rmtree(made.folder, ignore_errors=True)
         os.close(made.lock)
+
+
+@contextmanager
+def _remote_scratch(beside: Path, prefix: str) -> Iterator[Path]:
+    """The same on storage without locks, where one process at a time uses `beside`."""
+    for left in beside.glob(f"{prefix}*"):
+        remove_tree(left)
+    folder = beside / f"{prefix}{uuid.uuid4().hex[:8]}"
+    make_folder(folder)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
 
 
 @contextmanager
@@ -59,6 +79,7 @@ def written_to(folder: Path) -> Iterator[None]:
 def _make(beside: Path, prefix: str) -> Scratch:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=beside))
+        share_with_group(folder)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if _locked(lock) and os.fstat(lock).st_nlink > 0:
             return Scratch(folder, lock)
@@ -104,7 +125,10 @@ def in_use(folder: Path) -> bool:
 @contextmanager
 def claimed(folder: Path) -> Iterator[bool]:
     """Lock a folder that is not temporary; yields False if another process has the lock."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if is_remote(folder):  # has no locks
+        yield True
+        return
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield _locked(lock)
     finally:
@@ -117,7 +141,7 @@ def fullest() -> Path:
     def free(folder: Path) -> int:
         try:
             return shutil.disk_usage(folder).free
-        except OSError:
+        except (OSError, TypeError):  # gone, or not of this machine
             return 1 << 62
 
     return min([*_written_to, Path(tempfile.gettempdir())], key=free)

@@ -20,25 +20,28 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from linearroad import environment as environments
 from linearroad.failures import full_disk, is_no_space, reason, root_cause
 from linearroad.scratch import Scratch, scratch
+from linearroad.spark_settings import SessionOptions, is_local, loopback, settings_of
 from xstream.console import require_package
 from xstream.errors import InputError, XStreamError
 
-__all__ = ["attempt", "java_version", "observed_count", "run_tasks", "session"]
+__all__ = [
+    "attempt", "check_executors", "java_version", "observed_count", "run_tasks", "session",
+]  # fmt: skip
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OLDEST_JAVA = 17
 LOCAL_MASTER = "local[*]"
-# An expressway is a task of minutes, so a task that fails is retried.
-ATTEMPTS = 4
 LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 STOPPING_S = 20.0
-# Latency does not matter and there are few cores: use the cheapest garbage collector.
-COLLECTOR = "-XX:+UseParallelGC"
+SHIP = "ship the environment of the driver (docs/cluster.md)"
+#: Set by spark-submit for the programs that it starts.
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def java_command() -> str | None:
@@ -78,24 +81,15 @@ def require_spark() -> None:
     )
 
 
-def with_attempts(master: str) -> str:
-    """A master that retries failed tasks; a local master ignores `spark.task.maxFailures`.
-
-    >>> with_attempts("local"), with_attempts("local[2]"), with_attempts("spark://head:7077")
-    ('local[1,4]', 'local[2,4]', 'spark://head:7077')
-    """
-    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return f"local[{local.group(1) or 1},{ATTEMPTS}]" if local else master
-
-
 @contextmanager
 def session(
-    master: str | None = None, name: str = "linearroad", memory: str = "2g"
+    master: str | None = None, name: str = "linearroad", memory: str = "2g", cpus: int = 1
 ) -> Iterator[Any]:
     """A Spark session; an active one of this process is used and left alone.
 
-    `memory` limits Java: the local process of a local session, else each executor. An
-    interrupt kills Java at once, because the result of the running job is no longer needed.
+    Within `spark-submit` the session is that of its cluster. `memory` limits Java: the local
+    process of a local session, else each executor; `cpus` are the cores of a task. An interrupt
+    kills Java at once, because the result of the running job is no longer needed.
     """
     require_spark()
     from pyspark.sql import SparkSession
@@ -104,17 +98,23 @@ def session(
     if existing is not None:
         yield existing
         return
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    options = SessionOptions(master or LOCAL_MASTER, name, memory, cpus)
+    if SUBMITTED in os.environ:
+        yield from _submitted(options, master)
+        return
+    os.environ["PYSPARK_PYTHON"] = options.python
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    url = with_attempts(master or LOCAL_MASTER)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     places = (os.environ.get(LOCAL_DIRS) or tempfile.gettempdir()).split(",")
     with scratch(Path(places[0]), "xstream-spark-") as room, _no_java_left(room):
-        gateway = _start_java(url, _settings(url, name, memory, room.folder), room)
+        settings = settings_of(options, room.folder)
+        gateway = _start_java(options.url, settings, room)
         killed = False
         try:
             with _killed_by_interrupt(gateway.proc):
-                yield _connect(url)
+                spark = _connect(options.url)
+                check_executors(spark, options.url)
+                yield spark
         except KeyboardInterrupt:
             killed = True
             raise
@@ -122,31 +122,47 @@ def session(
             _stop_java(gateway, killed)
 
 
-def _settings(master: str, name: str, memory: str, folder: Path) -> dict[str, str]:
-    local = master.startswith("local")
-    logs = Path(__file__).with_name("log4j2.properties")
-    settings = {
-        "spark.master": master,
-        "spark.app.name": name,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.python.worker.reuse": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
-        "spark.driver.memory": memory if local else "1g",
-        "spark.executor.memory": memory,
-        "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile=file:{logs} -Djava.io.tmpdir={folder} {COLLECTOR}"
-        ),
-        "spark.executor.extraJavaOptions": COLLECTOR,
-        "spark.task.maxFailures": str(ATTEMPTS),
-    }
-    if _loopback(master):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return settings
+def _submitted(options: SessionOptions, master: str | None) -> Iterator[Any]:
+    """The session within `spark-submit`, whose cluster and settings are respected."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf()
+    given = conf.get("spark.master", None)
+    if master is not None and given is not None and master != given:
+        raise InputError(f"--master {master} contradicts spark-submit --master {given}")
+    for key, value in options.defaults().items():
+        conf.setIfMissing(key, value)
+    try:
+        SparkContext.getOrCreate(conf)
+    except Exception as error:
+        raise InputError(f"no Spark session on {given or options.url}: {reason(error)}") from error
+    spark = SparkSession.builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        check_executors(spark, spark.sparkContext.master)
+        yield spark
+    finally:
+        spark.stop()
 
 
-def _loopback(master: str) -> bool:
-    return re.match(r"local|spark://(127\.|localhost)", master) is not None
+def check_executors(spark: Any, url: str) -> None:
+    """Refuse a cluster whose executors have other versions than the driver."""
+    if is_local(url):
+        return
+    from pyspark import cloudpickle
+
+    context = spark.sparkContext
+    slots = max(int(context.defaultParallelism), 1)
+    # By value: the executors may lack this package.
+    cloudpickle.register_pickle_by_value(environments)
+    try:
+        answers = attempt(context.parallelize(range(slots), slots).map(environments.found).collect)
+    finally:
+        cloudpickle.unregister_pickle_by_value(environments)
+    for answer in answers:
+        if (told := environments.difference(environments.own(), answer)) is not None:
+            raise InputError(told)
 
 
 def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
@@ -154,7 +170,7 @@ def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    if _loopback(master):
+    if loopback(master):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     # Not `spark.local.dir`, which would apply to every worker of a cluster.
     before = os.environ.get(LOCAL_DIRS)
@@ -299,12 +315,15 @@ def run_tasks(
     """Run one task per item, or distribute them to partitions; results are in item order."""
     if not items:
         return []
-    guarded = functools.partial(_run_task, function)
+    local = is_local(spark.sparkContext.master)  # the same installation
+    guarded = functools.partial(_run_task, function, None if local else environments.own())
     tasks = spark.sparkContext.parallelize(list(items), partitions or len(items)).map(guarded)
-    results: list[Result | NoSpace] = attempt(tasks.collect)
+    results: list[Result | NoSpace | Refused] = attempt(tasks.collect)
     for result in results:
         if isinstance(result, NoSpace):
             raise XStreamError(full_disk())
+        if isinstance(result, Refused):
+            raise InputError(result.told)
     return cast(list[Result], results)
 
 
@@ -312,9 +331,24 @@ class NoSpace:
     """The result of a task that met a full disk; retrying it would fail as well."""
 
 
-def _run_task(function: Callable[[Item], Result], item: Item) -> Result | NoSpace:
+class Refused(NamedTuple):
+    """The result of a task that cannot succeed: its input is bad, or its executor came later and
+    has other versions."""
+
+    told: str
+
+
+def _run_task(
+    function: Callable[[Item], Result], driver: dict[str, str] | None, item: Item
+) -> Result | NoSpace | Refused:
+    if driver is not None:
+        told = environments.difference(driver, environments.own())
+        if told is not None:
+            return Refused(told)
     try:
         return function(item)
+    except InputError as error:
+        return Refused(str(error))
     except OSError as error:
         if not is_no_space(error):
             raise
@@ -326,7 +360,10 @@ def attempt(action: Callable[[], Result]) -> Result:
     try:
         return action()
     except Exception as error:
-        raise XStreamError(f"a Spark task failed: {reason(error)}") from error
+        told = reason(error)
+        if "PYTHON_VERSION_MISMATCH" in told:
+            raise InputError(f"{told.split('.')[0]}: {SHIP}") from error
+        raise XStreamError(f"a Spark task failed: {told}") from error
 
 
 def observed_count(frame: Any) -> tuple[Any, Callable[[], int]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ from linearroad.generation.tasks import (
     write_traffic,
 )
 from linearroad.scratch import claimed
-from xstream.console import Progress, check_output_directory, interrupted_with
+from linearroad.storage import check_writable, make_folder, place, remove_tree
+from xstream.console import interrupted_with
 from xstream.errors import InputError
 
 __all__ = ["generate"]
@@ -44,49 +45,56 @@ def generate(
     """Generate what is missing below `out` and return the manifest."""
     if merged and parameters.format != "csv":
         raise InputError("--merged writes one flat file, so it requires --format csv")
-    check_output_directory(out)
+    out = place(out)
+    check_writable(out)
     manifest = check_parameters(out, parameters)
     sparks.require_spark()
     layout = Layout(out)
     with one_sentence(out):
-        layout.work.mkdir(parents=True, exist_ok=True)
+        make_folder(layout.work)
         with claimed(layout.work) as alone:
             if not alone:
                 raise InputError(f"another process is generating {out}: wait until it has finished")
             with interrupted_with(
                 f"finished expressways are kept in {out}; run the same command again to continue"
             ):
-                _generate(parameters, layout, manifest, master, history, progress, partitions)
-                if merged and not layout.merged.exists():
-                    _merge(layout, parameters, progress is not silent)
+                options = Options(master, history, merged)
+                _generate(Runner(None, layout, parameters, progress, partitions), manifest, options)
             manifest["complete"] = True
             write_json(layout.manifest, manifest)
-            shutil.rmtree(layout.work, ignore_errors=True)
+            remove_tree(layout.work)
     return manifest
 
 
-def _generate(
-    parameters: TrafficParameters, layout: Layout, manifest: Entry, master: str | None,
-    history: bool, progress: Show, partitions: int,
-) -> None:  # fmt: skip
-    remove_temporaries(layout.root)
-    write_json(layout.manifest, manifest)
+@dataclass(frozen=True)
+class Options:
+    """What else to generate, and on which cluster."""
+
+    master: str | None
+    history: bool
+    merged: bool
+
+
+def _generate(run: Runner, manifest: Entry, options: Options) -> None:
+    remove_temporaries(run.layout.root)
+    write_json(run.layout.manifest, manifest)
     warm_up()
-    with sparks.session(master) as spark:
-        run = Runner(spark, layout, parameters, progress, partitions)
+    with sparks.session(options.master) as run.spark:
         make_traffic(run, manifest)
-        if history:
+        if options.history:
             from linearroad.history.tasks import make_history
 
             make_history(run, manifest)
+        if options.merged and not run.layout.merged.exists():
+            _merge(run)
 
 
-def _merge(layout: Layout, parameters: TrafficParameters, shown: bool) -> None:
+def _merge(run: Runner) -> None:
     from linearroad.generation.merged_file import merge_traffic
 
-    with Progress("merging", 60 * parameters.minutes, "second") as progress:
-        told = progress.update if shown else (lambda second: None)
-        merge_traffic(layout, parameters.expressways, told)
+    root, parameters = run.layout.root, run.parameters
+    work = Work("merging", "second", "merged", {(0,): 60 * parameters.minutes})
+    run.tasks(work, functools.partial(merge_traffic, root), [parameters.expressways])
 
 
 def make_traffic(run: Runner, manifest: Entry) -> None:
@@ -148,9 +156,7 @@ def number_expressways(
     first_vid = np.concatenate(([0], np.cumsum(counts))).tolist()
     first_qid = np.concatenate(([0], np.cumsum([entry["queries"] for entry in simulated]))).tolist()
     places = [
-        NumberedExpressway(
-            x, first_vid[x], first_vid[(x - 1) % parameters.expressways], first_qid[x]
-        )
+        NumberedExpressway(x, first_vid[x], first_vid[parameters.before(x)], first_qid[x])
         for x in everyone
     ]
     return places, first_vid[-1]

@@ -7,6 +7,7 @@ trips/xway-00000.npy                       one record per trip (traffic.identity
 trips/vids-00000.npy                       the VIDs seen on it, ascending, int32
 history/segments/xway=0/day-01.parquet     SegmentHistory
 history/tolls/xway=0/day-01.parquet        TollHistory
+history/days/xway-00000.json               the files of its days and their checksums
 history/flat/                              the same as flat files (only with --format csv)
 history/store/xway-00000/*.npy             the compact store, see linearroad.history.store
 .work/                                     traces and receipts of a run that is not complete
@@ -80,6 +81,10 @@ class Layout:
     def flat_history(self, table: str, xway: int, day: int) -> Path:
         """The same as a flat file."""
         return self.root / "history" / "flat" / table / f"xway-{xway:05d}-day-{day:02d}.csv"
+
+    def history_days(self, xway: int) -> Path:
+        """The list of an expressway's days of history: their files and checksums."""
+        return self.root / "history" / "days" / f"xway-{xway:05d}.json"
 
     def store(self, xway: int) -> Path:
         """The folder of the compact store of one expressway."""

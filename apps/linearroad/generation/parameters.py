@@ -37,6 +37,8 @@ class TrafficParameters:
     half: bool = False
     #: The paper's traffic, or the thesis': its accidents and its nine fields.
     traffic: str = "paper"
+    #: Vehicles and requests stay within this many neighbouring expressways; 0: within all.
+    group: int = 0
 
     @classmethod
     def of_l(cls, expressways: float, **others: Any) -> TrafficParameters:
@@ -73,6 +75,8 @@ class TrafficParameters:
             raise InputError(
                 f"--two-expressways must be a share from 0 to 0.2, not {self.two_expressways_share}"
             )
+        if not 0 <= self.group <= self.expressways:
+            raise InputError(f"--group must be from 0 to {self.expressways}, not {self.group}")
         if self.format not in FORMATS:
             raise InputError(f"--format must be parquet or csv, not {self.format}")
         trips = int(TRIPS_PER_SECOND * self.seconds * self.expressways)
@@ -82,6 +86,22 @@ class TrafficParameters:
                 f"{self.from_minute + self.minutes} minutes, and there are {VIDS:,} VIDs: "
                 "generate fewer expressways or minutes"
             )
+
+    def ring(self, xway: int) -> tuple[int, int]:
+        """The expressways that an expressway shares vehicles with: the first and their number.
+
+        >>> TrafficParameters(expressways=8, minutes=1, seed=0, group=3).ring(7)
+        (6, 2)
+        """
+        if not self.group:
+            return 0, self.expressways
+        first = xway - xway % self.group
+        return first, min(self.group, self.expressways - first)
+
+    def before(self, xway: int) -> int:
+        """The expressway that vehicles come from; the last one's continue on the first."""
+        first, count = self.ring(xway)
+        return first + (xway - first - 1) % count
 
     @property
     def begin(self) -> int:
@@ -95,5 +115,5 @@ class TrafficParameters:
 
     def as_dict(self) -> dict[str, int | float | str]:
         """For the manifest; what is new and has its usual value is left out."""
-        usual = {"half": False, "traffic": "paper"}
+        usual = {"half": False, "traffic": "paper", "group": 0}
         return {name: value for name, value in asdict(self).items() if usual.get(name) != value}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -61,8 +62,12 @@ def show(work: Work, layout: Layout) -> Iterator[None]:
         progress.resume_at(work.done_before)
 
         def watch() -> None:
-            while not stop.wait(POLL_S):
+            pause_s = POLL_S
+            while not stop.wait(pause_s):
+                began = time.monotonic()
                 progress.update(work.done(layout))
+                # Listing many files on shared storage must not keep it busy.
+                pause_s = max(POLL_S, 20 * (time.monotonic() - began))
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()

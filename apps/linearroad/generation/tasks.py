@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linearroad.files import TRAFFIC_COLUMNS, table_writer, whole
+from linearroad.files import TRAFFIC_COLUMNS, load_array, save_array, table_writer, whole
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import Entry, file_entry, write_receipt
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.rowforms import nine_fields
 from linearroad.schema import THESIS_COLUMNS
+from linearroad.storage import make_folder, mapped
 from linearroad.traffic._kernels_rows import count_queries, write_rows
 from linearroad.traffic.identity import TRIP, Numbering, number_own, vids_of_trips
 from linearroad.traffic.simulation import Expressway, Reports, expressway_key, unpack
@@ -37,13 +38,17 @@ ROWS_PER_GROUP = 500_000
 
 def note_progress(path: Path, done: int) -> None:
     """Write the progress of this task, in the unit of its size, for display only."""
-    path.write_text(str(done))
+    try:
+        path.write_text(str(done))
+    except PermissionError:  # of an earlier attempt of another user
+        path.unlink(missing_ok=True)
+        path.write_text(str(done))
 
 
 def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) -> Entry:
     """Simulate one expressway: a trace of its reports and a table of its trips."""
     layout = Layout(root)
-    layout.work.mkdir(parents=True, exist_ok=True)
+    make_folder(layout.work)
     expressway = Expressway(parameters.seed, xway, parameters.seconds, traffic=parameters.traffic)
     half = is_half(parameters, xway)
     begin = parameters.begin
@@ -57,20 +62,18 @@ def simulate_expressway(root: Path, parameters: TrafficParameters, xway: int) ->
             chunk = expressway.advance(min(CHUNK_S, until - second))
             if second >= begin:
                 chunk = eastbound(chunk) if half else chunk
-                chunk.packed.tofile(trace)
+                trace.write(chunk.packed.data)
                 counts.append(chunk.rows_by_second)
                 reports += len(chunk.packed)
                 queries += count_queries(
                     expressway.key, chunk.packed, chunk.rows_by_second, np.int64(second)
                 )
             note_progress(layout.progress("simulated", xway), expressway.now)
-    with whole(layout.rows_by_second(xway)) as temporary, temporary.open("wb") as file:
-        np.save(file, np.concatenate(counts))
+    save_array(layout.rows_by_second(xway), np.concatenate(counts))
     trips = trip_table(expressway, begin)
     if half:
         trips = trips[trips["dir"] == 0]
-    with whole(layout.trips(xway)) as temporary, temporary.open("wb") as file:
-        np.save(file, trips)
+    save_array(layout.trips(xway), trips)
     entry = {
         "xway": xway,
         "reports": reports,
@@ -140,14 +143,14 @@ def accident_table(expressway: Expressway, begin: int) -> list[Entry]:
 def numbering(root: Path, parameters: TrafficParameters, xway: int) -> Numbering:
     """Number the vehicles of one expressway, from its trips and those of the one before it."""
     layout = Layout(root)
-    before = (xway - 1) % parameters.expressways
+    before = parameters.before(xway)
     return number_own(
         parameters.seed,
         xway,
-        parameters.expressways,
+        before,
         parameters.two_expressways_share,
-        np.load(layout.trips(before)),
-        np.load(layout.trips(xway)),
+        load_array(layout.trips(before)),
+        load_array(layout.trips(xway)),
     )
 
 
@@ -168,7 +171,7 @@ class NumberedExpressway:
 
 def vids(root: Path, parameters: TrafficParameters, place: NumberedExpressway) -> NDArray[np.int32]:
     """The VID of each trip in the table of trips."""
-    before = (place.xway - 1) % parameters.expressways
+    before = parameters.before(place.xway)
     return vids_of_trips(
         numbering(root, parameters, place.xway),
         place.first_vid,
@@ -183,13 +186,14 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
     xway = place.xway
     path = layout.traffic(xway, parameters.format)
     own = vids(root, parameters, place)
-    trips = np.load(layout.trips(xway))
+    trips = load_array(layout.trips(xway))
     vid_by_trip = np.full(int(trips["trip"].max(initial=0)) + 1, -1, np.int32)
     vid_by_trip[trips["trip"]] = own
-    seconds = np.load(layout.rows_by_second(xway))
+    seconds = load_array(layout.rows_by_second(xway))
     key = expressway_key(parameters.seed, xway)
     rows, qid = 0, place.first_qid
-    trace = np.memmap(layout.trace(xway), np.int32, "r").reshape(-1, 2)
+    ring = np.array(parameters.ring(xway), np.int64)
+    trace = mapped(layout.trace(xway), np.int32).reshape(-1, 2)
     columns = THESIS_COLUMNS if parameters.traffic == "thesis" else TRAFFIC_COLUMNS
     with table_writer(path, columns, parameters.format) as writer:
         for begin, end, first, last in row_groups(seconds):
@@ -205,7 +209,7 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
                 np.int64(parameters.begin + begin),
                 np.int64(parameters.begin),
                 np.int64(xway),
-                np.int64(parameters.expressways),
+                ring,
                 np.int64(qid),
             )
             made = out[:, :n]
@@ -213,8 +217,7 @@ def write_traffic(root: Path, parameters: TrafficParameters, place: NumberedExpr
             rows += n
             note_progress(layout.progress("traffic", xway), rows)
     everyone = np.unique(own)
-    with whole(layout.vids(xway)) as temporary, temporary.open("wb") as file:
-        np.save(file, everyone)
+    save_array(layout.vids(xway), everyone)
     entry = file_entry(root, path) | {
         "xway": xway,
         "rows": rows,
@@ -234,9 +237,9 @@ def warm_up() -> None:
     vid_by_trip = np.zeros(100, np.int32)
     write_rows(
         out, chunk.packed, chunk.rows_by_second, vid_by_trip, expressway.key,
-        zero, zero, zero, np.int64(1), zero,
+        zero, zero, zero, np.array([0, 1], np.int64), zero,
     )  # fmt: skip
-    number_own(0, 0, 1, 0.0, np.zeros(1, TRIP), np.zeros(1, TRIP))
+    number_own(0, 0, 0, 0.0, np.zeros(1, TRIP), np.zeros(1, TRIP))
 
 
 def row_groups(seconds: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:

@@ -7,7 +7,7 @@ Each file is summed up where it is read. Spark then shuffles and reduces only a 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +15,56 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from linearroad.files import whole
+from linearroad.files import save_array
 from linearroad.generation.layout import Layout
 from linearroad.history.shape import day_of_week
 from linearroad.history.store import SEGMENT_SUMS, SEGMENT_SUMS_SHAPE, TOLL_DAYS, TOLL_VIDS, TOLLS
 from linearroad.spark import attempt
+from linearroad.storage import readable
 
 __all__ = ["build_stores", "segment_sums", "toll_table"]
 
 Sums = NDArray[np.int32]
-File = tuple[int, str]
+File = tuple[int, Path]
 Tolls = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 def build_stores(spark: Any, root: Path, xways: list[int]) -> None:
     """Aggregate both histories of some expressways into their stores."""
-    context = spark.sparkContext
+    context, tasks = spark.sparkContext, [(xway, dow) for xway in xways for dow in range(1, 8)]
 
-    def files(table: str) -> Any:
-        found: list[File] = [
-            (xway, str(path))
-            for xway in xways
-            for path in sorted((root / "history" / table / f"xway={xway}").glob("*.parquet"))
-        ]
-        return context.parallelize(found, max(len(found), 1))
+    def by_dow(function: Callable[[Path, tuple[int, int]], Any]) -> Any:
+        found = context.parallelize(tasks, len(tasks)).flatMap(functools.partial(function, root))
+        return found.groupByKey(len(xways))
 
-    sums = files("segments").flatMap(segment_sums).reduceByKey(np.add, len(xways))
-    by_xway = sums.map(_by_xway).groupByKey(len(xways))
-    attempt(by_xway.map(functools.partial(_write_sums, root)).collect)
-    tolls = files("tolls").map(_tolls).groupByKey(len(xways))
-    attempt(tolls.map(functools.partial(_write_tolls, root)).collect)
+    # Nothing but the numbers of expressways comes back to the driver.
+    attempt(by_dow(_sums_of_days).map(functools.partial(_write_sums, root)).count)
+    attempt(by_dow(_tolls_of_days).map(functools.partial(_write_tolls, root)).count)
 
 
-def _columns(path: str, *names: str) -> list[NDArray[np.int32]]:
+def _files(root: Path, table: str, xway: int, dow: int, last: int) -> list[File]:
+    """The files of one expressway and day of the week."""
+    days = [day for day in range(1, last + 1) if day_of_week(day) == dow]
+    return [(xway, Layout(root).history(table, xway, day)) for day in days]
+
+
+def _sums_of_days(root: Path, task: tuple[int, int]) -> list[tuple[int, tuple[int, Sums]]]:
+    xway, dow = task
+    total: Sums | None = None
+    for file in _files(root, "segments", xway, dow, 70):
+        for _, sums in segment_sums(file):
+            total = sums if total is None else total + sums
+    return [] if total is None else [(xway, (dow, total))]
+
+
+def _tolls_of_days(root: Path, task: tuple[int, int]) -> list[tuple[int, Tolls]]:
+    return [_tolls(file) for file in _files(root, "tolls", *task, TOLL_DAYS)]
+
+
+def _columns(path: Path, *names: str) -> list[NDArray[np.int32]]:
     # A path below xway=... is one file here, not a partition.
     table = pq.read_table(
-        path, columns=list(names), partitioning=None, page_checksum_verification=True
+        readable(path), columns=list(names), partitioning=None, page_checksum_verification=True
     )
     return [table[name].to_numpy() for name in names]
 
@@ -73,20 +87,10 @@ def segment_sums(file: File) -> list[tuple[tuple[int, int], Sums]]:
     return list(found.items())
 
 
-def _by_xway(entry: tuple[tuple[int, int], Sums]) -> tuple[int, tuple[int, Sums]]:
-    (xway, dow), sums = entry
-    return xway, (dow, sums)
-
-
 def _tolls(file: File) -> tuple[int, Tolls]:
     xway, path = file
     vid, day, tolls = _columns(path, "vid", "day", "tolls")
     return xway, (vid, day, tolls)
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    with whole(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array)
 
 
 def _write_sums(root: Path, entry: tuple[int, Iterable[tuple[int, Sums]]]) -> int:
@@ -94,7 +98,7 @@ def _write_sums(root: Path, entry: tuple[int, Iterable[tuple[int, Sums]]]) -> in
     store = np.zeros(SEGMENT_SUMS_SHAPE, np.int32)
     for dow, sums in by_dow:
         store[dow - 1] = sums.reshape(SEGMENT_SUMS_SHAPE[1:])
-    _save(Layout(root).store(xway) / SEGMENT_SUMS, store)
+    save_array(Layout(root).store(xway) / SEGMENT_SUMS, store)
     return xway
 
 
@@ -115,6 +119,6 @@ def toll_table(
 def _write_tolls(root: Path, entry: tuple[int, Iterable[Tolls]]) -> int:
     xway, parts = entry
     vids, table = toll_table(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    _save(Layout(root).store(xway) / TOLL_VIDS, vids)
-    _save(Layout(root).store(xway) / TOLLS, table)
+    save_array(Layout(root).store(xway) / TOLL_VIDS, vids)
+    save_array(Layout(root).store(xway) / TOLLS, table)
     return xway

@@ -19,6 +19,7 @@ its size and checksum in the manifest, and every array's type, layout, shape and
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,10 @@ from linearroad.generation.manifest import Entry, check_file, read_manifest
 from linearroad.history._kernels_store import find_vid, travel
 from xstream.errors import InputError
 
-__all__ = ["SEGMENT_SUMS_SHAPE", "ExpresswayHistory", "HistoryStore", "open_stores"]
+__all__ = [
+    "SEGMENT_SUMS_SHAPE", "ExpresswayHistory", "HistoryStore", "check_stores", "mapped_stores",
+    "open_stores",
+]  # fmt: skip
 
 SEGMENT_SUMS, TOLL_VIDS, TOLLS = "segment_sums.npy", "toll_vids.npy", "tolls.npy"
 SEGMENT_SUMS_SHAPE = (7, 2, 1440, 100, 3)
@@ -46,24 +50,64 @@ class ExpresswayHistory(NamedTuple):
     tolls: NDArray[np.int32]
 
 
-def open_stores(root: Path, manifest: Entry) -> dict[int, ExpresswayHistory]:
-    """The stores of all expressways of a generated directory, checked; by expressway.
+def open_stores(
+    root: Path, manifest: Entry, only: Sequence[int] | None = None
+) -> dict[int, ExpresswayHistory]:
+    """The stores of all (or `only` some) expressways of a generated directory, checked.
 
     Checksums are computed by all cores, and the pages are in memory afterwards.
     """
+    _check_files(root, manifest, os.cpu_count(), only)
+    stores = mapped_stores(root, manifest, only)
+    _check_values(root, stores)
+    return stores
+
+
+def mapped_stores(
+    root: Path, manifest: Entry, only: Sequence[int] | None = None
+) -> dict[int, ExpresswayHistory]:
+    """The stores of all expressways, by expressway; only the shapes of their arrays are checked."""
+    layout, everyone = Layout(root), _expressways(root, manifest)
+    return {x: _mapped(layout.store(x)) for x in (everyone if only is None else only)}
+
+
+def check_stores(root: Path, manifest: Entry, stores: dict[int, ExpresswayHistory]) -> None:
+    """Check the contents of stores that are mapped, on one core: the caller uses another."""
+    _check_files(root, manifest, 1)
+    _check_values(root, stores)
+
+
+def _expressways(root: Path, manifest: Entry) -> range:
     if not manifest.get("store"):
         raise InputError(f"{root} has no history: generate it with --history")
-    layout, xways = Layout(root), range(int(manifest["parameters"]["expressways"]))
+    return range(int(manifest["parameters"]["expressways"]))
+
+
+def _check_files(
+    root: Path, manifest: Entry, threads: int | None, only: Sequence[int] | None = None
+) -> None:
+    """Compare all files with their checksums."""
+    everyone = _expressways(root, manifest)
+    layout, xways = Layout(root), everyone if only is None else only
     listed = _listed(manifest["store"])
     paths = [layout.store(x) / name for x in xways for name in (SEGMENT_SUMS, TOLL_VIDS, TOLLS)]
 
     def check(path: Path) -> None:
         check_file(path, listed.get(path.relative_to(root).as_posix()), str(layout.manifest))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(check, paths):
             pass
-    return {x: _mapped(layout.store(x)) for x in xways}
+
+
+def _check_values(root: Path, stores: dict[int, ExpresswayHistory]) -> None:
+    layout = Layout(root)
+    for x, store in stores.items():
+        if store.segment_sums.min() < 0:
+            raise InputError(f"{layout.store(x) / SEGMENT_SUMS} has negative sums")
+        vids = store.toll_vids
+        if len(vids) and (vids[0] < 0 or not (vids[1:] > vids[:-1]).all()):
+            raise InputError(f"{layout.store(x) / TOLL_VIDS} is not in ascending order")
 
 
 def _listed(store: Any) -> dict[str, Entry]:
@@ -79,10 +123,6 @@ def _mapped(folder: Path) -> ExpresswayHistory:
     sums = _array(folder / SEGMENT_SUMS, SEGMENT_SUMS_SHAPE)
     vids = _array(folder / TOLL_VIDS, (None,))
     tolls = _array(folder / TOLLS, (len(vids), TOLL_DAYS))
-    if sums.min() < 0:
-        raise InputError(f"{folder / SEGMENT_SUMS} has negative sums")
-    if len(vids) and (vids[0] < 0 or not (vids[1:] > vids[:-1]).all()):
-        raise InputError(f"{folder / TOLL_VIDS} is not in ascending order")
     return ExpresswayHistory(sums, vids, tolls)
 
 

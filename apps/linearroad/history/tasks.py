@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearroad.files import table_writer
+from linearroad.files import load_array, table_writer
 from linearroad.generation.layout import Layout
-from linearroad.generation.manifest import Entry, file_entry, finished, write_json, write_receipt
+from linearroad.generation.manifest import (
+    Entry,
+    file_entry,
+    finished,
+    read_json,
+    write_json,
+    write_receipt,
+)
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.generation.progress import Work
-from linearroad.generation.runner import Runner, receipts
+from linearroad.generation.runner import Runner
 from linearroad.history import _kernels as k
 from linearroad.history.shape import day_of_week, levels, load_profile
+from linearroad.spark import run_tasks
 from linearroad.traffic._kernels_cars import mix, unit
 from linearroad.traffic.demand import exit_shares
 from linearroad.traffic.simulation import expressway_key
@@ -26,6 +36,8 @@ SEGMENT_COLUMNS = ("day", "min", "dir", "seg", "lav", "cnt", "toll")
 TOLL_COLUMNS = ("vid", "day", "tolls")
 SEGMENT_DAYS, TOLL_DAYS = 70, 69
 SALT_DAY = 0xDA7
+DAYS_PER_TASK = 7
+Result = TypeVar("Result")
 
 
 def busyness(seed: int, xway: int, day: int) -> float:
@@ -48,7 +60,7 @@ def write_day(root: Path, parameters: TrafficParameters, task: tuple[int, int]) 
         ("segments", SEGMENT_COLUMNS, segments)
     ]
     if day <= TOLL_DAYS:
-        vids = np.load(layout.vids(xway))
+        vids = load_array(layout.vids(xway))
         tolls = np.empty((len(TOLL_COLUMNS), len(vids)), np.int32)
         k.fill_tolls(tolls, np.int64(day), key, vids, exit_shares(), segments)
         blocks.append(("tolls", TOLL_COLUMNS, tolls))
@@ -83,36 +95,82 @@ def _write_flat(
     return file_entry(root, path)
 
 
+def missing_days(root: Path, listed: dict[int, Entry], xway: int) -> list[int]:
+    """The days of an expressway that are not on storage in full length."""
+    known = {(entry["xway"], entry["day"]): entry for entry in _known_days(root, listed, xway)}
+    days = range(1, SEGMENT_DAYS + 1)
+    return [day for day in days if not finished(root, known.get((xway, day)))]
+
+
+def _known_days(root: Path, listed: dict[int, Entry], xway: int) -> list[Entry]:
+    """The entries of days, from the list of the expressway and from receipts of its tasks."""
+    layout = Layout(root)
+    known: dict[int, Entry] = {}
+    if xway in listed and finished(root, listed[xway]):
+        known = {entry["day"]: entry for entry in read_json(layout.history_days(xway))["days"]}
+    for path in layout.work.glob(f"history-{xway:05d}-*.json"):
+        entry = read_json(path)
+        known[entry["day"]] = entry
+    return [known[day] for day in sorted(known)]
+
+
+def write_days(root: Path, parameters: TrafficParameters, task: tuple[int, list[int]]) -> None:
+    """Write some days of an expressway; each of them has a receipt."""
+    xway, days = task
+    for day in days:
+        write_day(root, parameters, (xway, day))
+
+
+def list_days(root: Path, listed: dict[int, Entry], xway: int) -> Entry:
+    """Write the list of an expressway's days; returns its entry."""
+    days, path = _known_days(root, listed, xway), Layout(root).history_days(xway)
+    write_json(path, {"days": days})
+    rows = sum(entry["rows"] for entry in days)
+    return {"xway": xway, "rows": rows, **file_entry(root, path)}
+
+
+def list_store(root: Path, xway: int) -> Entry:
+    """The entry of an expressway's store, with the checksums of its files."""
+    paths = sorted(Layout(root).store(xway).glob("*.npy"))
+    return {"xway": xway, "files": [file_entry(root, path) for path in paths]}
+
+
 def make_history(run: Runner, manifest: Entry) -> None:
-    """Write the days that are missing, then the stores that are missing; fill in the manifest."""
+    """Write the days that are missing, then the stores that are missing; fill in the manifest.
+
+    What is known of each day stays with the workers, in one list per expressway.
+    """
     from linearroad.history.aggregation import build_stores
 
-    layout, parameters = run.layout, run.parameters
-    wanted = [(x, d) for x in range(parameters.expressways) for d in range(1, SEGMENT_DAYS + 1)]
-    written = receipts(layout, "history", manifest.get("history", []))
-    lacking = [task for task in wanted if not finished(layout.root, written.get(task))]
-    work = Work("history", "day", "history", dict.fromkeys(lacking, 1), len(wanted) - len(lacking))
-    done = run.tasks(work, functools.partial(write_day, layout.root, parameters), lacking)
-    written |= {(entry["xway"], entry["day"]): entry for entry in done}
-    manifest["history"] = [written[task] for task in wanted]
+    root, parameters = run.layout.root, run.parameters
+    everyone = range(parameters.expressways)
+    lists = {entry["xway"]: entry for entry in manifest.get("history", []) if "day" not in entry}
+
+    def each(function: Callable[[int], Result], xways: Sequence[int]) -> list[Result]:
+        return run_tasks(run.spark, function, xways, run.partitions)
+
+    missing = each(functools.partial(missing_days, root, lists), everyone)
+    lacking = {x: days for x, days in zip(everyone, missing, strict=True) if days}
+    tasks = [
+        (x, days[at : at + DAYS_PER_TASK])
+        for x, days in lacking.items()
+        for at in range(0, len(days), DAYS_PER_TASK)
+    ]
+    sizes: dict[tuple[int, ...], int] = {(x, day): 1 for x, days in tasks for day in days}
+    before = SEGMENT_DAYS * len(everyone) - len(sizes)
+    work = Work("history", "day", "history", sizes, before)
+    run.tasks(work, functools.partial(write_days, root, parameters), tasks)
+    unlisted = [x for x in everyone if x in lacking or x not in lists]
+    done = each(functools.partial(list_days, root, lists), unlisted)
+    lists |= {entry["xway"]: entry for entry in done}
+    manifest["history"] = [lists[x] for x in everyone]
     manifest["totals"]["history_rows"] = sum(entry["rows"] for entry in manifest["history"])
-    write_json(layout.manifest, manifest)
+    write_json(run.layout.manifest, manifest)
 
     stores = {entry["xway"]: entry for entry in manifest.get("store", [])}
-    stale = {xway for xway, _ in lacking}
-    missing = [
-        xway
-        for xway in range(parameters.expressways)
-        if xway in stale or not finished(layout.root, stores.get(xway))
-    ]
-    if missing:
-        build_stores(run.spark, layout.root, missing)
-    manifest["store"] = [
-        {
-            "xway": xway,
-            "files": [
-                file_entry(layout.root, path) for path in sorted(layout.store(xway).glob("*.npy"))
-            ],
-        }
-        for xway in range(parameters.expressways)
-    ]
+    stale = [x for x in everyone if x in lacking or not finished(root, stores.get(x))]
+    if stale:
+        build_stores(run.spark, root, stale)
+    done = each(functools.partial(list_store, root), stale)
+    stores |= {entry["xway"]: entry for entry in done}
+    manifest["store"] = [stores[x] for x in everyone]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from linearroad.files import whole
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.schema import KINDS
+from linearroad.storage import readable
 from xstream.errors import InputError
 
 __all__ = ["Difference", "Digests", "differences", "read_digests", "unshifted", "write_digests"]
@@ -24,6 +26,7 @@ Digests = NDArray[np.uint64]
 _NAMES = ("count", "weight", "first", "second")
 _VEHICLES = 2  # kinds of answers that are for vehicles; the others are for requests
 _WORD = 2**64
+_TOGETHER = 50  # expressways whose digests are written at a time
 SINGULAR = (
     "toll notification", "accident alert", "account balance", "daily expenditure", "travel time",
 )  # fmt: skip
@@ -76,11 +79,15 @@ def differences(
     base = len(reference)
     if found.shape[1:] != reference.shape[1:] or len(found) % base:
         raise ValueError(f"digests of {found.shape} cannot be copies of {reference.shape}")
-    expected = np.tile(reference, (len(found) // base, 1, 1, 1))
-    wrong = np.argwhere((found != expected).any(axis=-1))
+    differ = np.zeros(found.shape[:-1], np.bool_)
+    for at in range(0, len(found), base):  # one copy at a time: all would take much memory
+        differ[at : at + base] = (found[at : at + base] != reference).any(axis=-1)
+    wrong = np.argwhere(differ)
     order = np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))  # by minute first
     return len(wrong), [
-        _difference(int(x), first_minute + int(m), int(k), found[x, m, k], expected[x, m, k])
+        _difference(
+            int(x), first_minute + int(m), int(k), found[x, m, k], reference[x % base, m, k]
+        )
         for x, m, k in wrong[order][:most]
     ]
 
@@ -109,27 +116,51 @@ def _only_one(weight: int, first: int, second: int) -> int | None:
     return who if fits and who < 2**31 else None
 
 
-def write_digests(path: Path, digests: Digests) -> None:
-    """Write digests as Parquet: a row for each expressway, minute and kind with answers."""
+def write_digests(path: Path, digests: Digests, numbers: Sequence[int] | None = None) -> None:
+    """Write digests as Parquet: a row for each expressway, minute and kind with answers.
+
+    `numbers` are those of the expressways, if they do not begin with 0.
+    """
+    known = np.arange(len(digests)) if numbers is None else np.array(numbers)
+    first = _table(digests[:_TOGETHER], known)
+    with (
+        whole(path) as temporary,
+        pq.ParquetWriter(
+            temporary, first.schema, compression="zstd", write_page_checksum=True
+        ) as writer,
+    ):
+        writer.write_table(first)
+        for at in range(_TOGETHER, len(digests), _TOGETHER):
+            writer.write_table(_table(digests[at : at + _TOGETHER], known[at:]))
+
+
+def _table(digests: Digests, numbers: NDArray[np.int64]) -> pa.Table:
+    """The rows of some expressways, whose numbers are the first of `numbers`."""
     place = np.argwhere(digests[..., 0] > 0)
     rows = digests[tuple(place.T)]
-    columns = {
-        "expressway": place[:, 0].astype(np.int32),
-        "minute": (place[:, 1] + 1).astype(np.int32),
-        "kind": place[:, 2].astype(np.int8),
-        **{name: rows[:, i] for i, name in enumerate(_NAMES)},
-    }
-    with whole(path) as temporary:
-        pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
+    return pa.table(
+        {
+            "expressway": numbers[place[:, 0]].astype(np.int32),
+            "minute": (place[:, 1] + 1).astype(np.int32),
+            "kind": place[:, 2].astype(np.int8),
+            **{name: rows[:, i] for i, name in enumerate(_NAMES)},
+        }
+    )
 
 
-def read_digests(path: Path, expressways: int, minutes: int) -> Digests:
-    """Read digests that `write_digests` wrote, as an array of this size."""
+def read_digests(path: Path, expressways: int, minutes: int, first: int | None = None) -> Digests:
+    """Read digests that `write_digests` wrote, as an array of this size.
+
+    `first` is the number of the first expressway to read, where a file has others too.
+    """
     digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(readable(path), partitioning=None, page_checksum_verification=True)
+        if first is not None:
+            numbers = table["expressway"].to_numpy()
+            table = table.filter(pa.array((numbers >= first) & (numbers < first + expressways)))
         place = (
-            table["expressway"].to_numpy(), table["minute"].to_numpy() - 1,
+            table["expressway"].to_numpy() - (first or 0), table["minute"].to_numpy() - 1,
             table["kind"].to_numpy(),
         )  # fmt: skip
         for i, name in enumerate(_NAMES):

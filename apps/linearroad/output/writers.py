@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.input import Reject
@@ -26,9 +25,10 @@ from linearroad.schema import (
     TRAVEL_TIME,
 )
 from linearroad.tables.text import format_answers, format_stamped
-from xstream.console.folder import cut_back, new_file, opened
+from xstream.console.folder import cut_back, opened
 from xstream.errors import InputError
 from xstream.io.background import BackgroundWriter, ColumnWriter
+from xstream.io.parquet_parts import ParquetParts
 
 __all__ = [
     "FORMATS",
@@ -36,6 +36,7 @@ __all__ = [
     "CsvAnswers",
     "ParquetAnswers",
     "RejectWriter",
+    "WholeLines",
     "formats_of",
 ]
 
@@ -45,7 +46,7 @@ RESULTS = (
     "timeline.csv", "validation.json", "differences.parquet", "report.html",
 )  # fmt: skip
 #: Those that a run goes on with after an interruption; the others are written at its end.
-CONTINUED = ("output.csv", "rejects.csv", "timeline.csv")
+CONTINUED = ("output.csv", "output.parquet", "rejects.csv", "timeline.csv")
 LONGEST_LINE = 100  # bytes; an answer has at most six numbers
 
 _SCHEMA = pa.schema(
@@ -72,6 +73,26 @@ def _nothing(dtype: str) -> NDArray[Any]:
     return array
 
 
+class WholeLines:
+    """A flat file that is cut back to its last whole line if the disk is full."""
+
+    def __init__(self, path: Path, go_on: bool = False) -> None:
+        self.path = path
+        self.file: BinaryIO = opened(path, go_on)
+        self.bytes = 0
+
+    def write(self, lines: memoryview) -> None:
+        """Append whole lines."""
+        left = lines
+        try:
+            while left:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            self.file.truncate(self.bytes)
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from error
+        self.bytes += len(lines)
+
+
 class CsvAnswers:
     """`output.csv`, in the formats of docs/linear-road-rules.md, section 4.1.
 
@@ -80,8 +101,7 @@ class CsvAnswers:
 
     def __init__(self, path: Path, go_on: bool = False) -> None:
         self.path = path
-        self._file: BinaryIO = opened(path, go_on)
-        self._whole = 0
+        self._lines = WholeLines(path, go_on)
         self.write(*(_nothing(dtype) for dtype in ANSWER_DTYPES))  # compiles before the run
 
     def _format(self, text: NDArray[np.uint8], columns: tuple[NDArray[Any], ...]) -> int:
@@ -91,27 +111,20 @@ class CsvAnswers:
     def write(self, *columns: NDArray[Any]) -> None:
         text = np.empty(LONGEST_LINE * len(columns[0]), np.uint8)
         used = self._format(text, columns)
-        left = memoryview(text[:used].data)
-        try:
-            while left:
-                left = left[self._file.write(left) :]
-            self._whole += used
-        except OSError as error:
-            self._file.truncate(self._whole)
-            raise InputError(f"{self.path} cannot be written: {error.strerror}") from error
+        self._lines.write(memoryview(text[:used].data))
 
     def save_state(self) -> dict[str, Any]:
         """The length of the file, all of which is on disk."""
-        os.fdatasync(self._file.fileno())
-        return {"bytes": self._whole}
+        os.fdatasync(self._lines.file.fileno())
+        return {"bytes": self._lines.bytes}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Cut the file back."""
-        self._whole = int(saved["bytes"])
-        cut_back(self._file, self.path, self._whole)
+        self._lines.bytes = int(saved["bytes"])
+        cut_back(self._lines.file, self.path, self._lines.bytes)
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.file.close()
 
 
 class StampedCsvAnswers(CsvAnswers):
@@ -127,19 +140,18 @@ class ParquetAnswers:
 
     schema = _SCHEMA
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, go_on: bool = False) -> None:
         self.path = path
         try:
-            self._file = new_file(path).open("xb")
-            self._writer = pq.ParquetWriter(
-                self._file,
-                self.schema,
-                compression="lz4",
-                use_dictionary=False,
-                write_page_checksum=True,
-            )
+            self._file = opened(path, go_on)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error}") from error
+        if not go_on:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Go on behind what the file has."""
+        self._parts = ParquetParts(self._file, self.schema, compression="lz4", use_dictionary=False)
 
     def _columns(self, columns: tuple[NDArray[Any], ...]) -> list[Any]:
         """The columns of the table."""
@@ -158,13 +170,24 @@ class ParquetAnswers:
     def write(self, *columns: NDArray[Any]) -> None:
         try:
             batch = pa.record_batch(self._columns(columns), schema=self.schema)
-            self._writer.write_batch(batch)
+            self._parts.write(batch)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error}") from error
 
+    def save_state(self) -> dict[str, Any]:
+        """The length of the file, all of which is on disk."""
+        length = self._parts.commit()
+        os.fdatasync(self._file.fileno())
+        return {"bytes": length}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Cut the file back, and go on."""
+        cut_back(self._file, self.path, int(saved["bytes"]))
+        self._begin()
+
     def close(self) -> None:
         try:
-            self._writer.close()
+            self._parts.finish()
             self._file.close()
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error}") from error
@@ -187,15 +210,32 @@ class StampedParquetAnswers(ParquetAnswers):
         ]  # fmt: skip
 
 
-def _parquet(path: Path) -> ColumnWriter:
-    return BackgroundWriter(ParquetAnswers(path))
+class BackgroundAnswers(BackgroundWriter):
+    """`output.parquet`, written in a thread of its own."""
+
+    def __init__(self, answers: ParquetAnswers) -> None:
+        super().__init__(answers)
+        self._answers = answers
+
+    def save_state(self) -> dict[str, Any]:
+        """Everything that was given is on disk."""
+        self.drain()
+        return self._answers.save_state()
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there; nothing was given yet."""
+        self._answers.load_state(saved)
 
 
-def _stamped_parquet(path: Path) -> ColumnWriter:
-    return BackgroundWriter(StampedParquetAnswers(path))
+def _parquet(path: Path, go_on: bool = False) -> ColumnWriter:
+    return BackgroundAnswers(ParquetAnswers(path, go_on))
 
 
-Writers = dict[str, Callable[[Path], ColumnWriter]]
+def _stamped_parquet(path: Path, go_on: bool = False) -> ColumnWriter:
+    return BackgroundAnswers(StampedParquetAnswers(path, go_on))
+
+
+Writers = dict[str, Callable[..., ColumnWriter]]
 #: The formats that answers are written in, as `output.<format>`.
 FORMATS: Writers = {"csv": CsvAnswers, "parquet": _parquet}
 STAMPED_FORMATS: Writers = {"csv": StampedCsvAnswers, "parquet": _stamped_parquet}

@@ -5,18 +5,21 @@ from __future__ import annotations
 import gc
 import json as json_module
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
+from linearroad.live_options import LiveFlag, LivePort, LiveRecord, Watch, live_view
+from linearroad.storage import absolute, is_remote, place, typed
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from linearroad.run.job import RunResult
+    from linearroad.run.job import RunOptions, RunResult
 
 __all__ = ["RunCommand", "run_command"]
 
@@ -48,12 +51,16 @@ def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help)
 
 
+def _path(help: str) -> Any:
+    return typer.Option(help=help, parser=typed, metavar="PATH")
+
+
 _INPUT = "A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
-Input = Annotated[Path, _option(_INPUT)]
-Out = Annotated[Path, _option("Output directory for the answers.")]
-Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
-SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
-HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
+Input = Annotated[Path, _path(_INPUT)]
+Out = Annotated[Path, _path("Output directory for the answers.")]
+Tolls = Annotated[Path | None, _path("TollHistory file, flat or Parquet.")]
+SegmentHistory = Annotated[Path | None, _path("SegmentHistory file, flat or Parquet.")]
+HistoryFrom = Annotated[Path | None, _path("Generated directory with history.")]
 Rules = Annotated[str, _option("Rule set: paper, brandeis, walmart or thesis.")]
 Speed = Annotated[str, _option("max, or how many times faster than real time.")]
 Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
@@ -63,8 +70,8 @@ _EXPRESSWAYS = "Copy the expressways of the input until there are this many."
 Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
 Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
 _KEEP_STATE = "Directory in which to save the state at the end of --minutes."
-KeepState = Annotated[Path | None, _option(_KEEP_STATE)]
-FromState = Annotated[Path | None, _option("Directory of a saved state to continue from.")]
+KeepState = Annotated[Path | None, _path(_KEEP_STATE)]
+FromState = Annotated[Path | None, _path("Directory of a saved state to continue from.")]
 _STOP_WHEN_LATE = "Stop when an answer is later than its limit."
 StopWhenLate = Annotated[bool, _option(_STOP_WHEN_LATE, "--stop-when-late")]
 _ALLOW_EMPTY = "Accept an input without a single usable row."
@@ -82,6 +89,10 @@ _CHECKPOINT_S = "Save the state every so many seconds, in the folder checkpoints
 CheckpointS = Annotated[float | None, _option(_CHECKPOINT_S, "--checkpoint-s")]
 _RESUME = "Go on from the last checkpoint of a run that was interrupted or killed."
 Resume = Annotated[bool, _option(_RESUME, "--resume")]
+_MASTER = "Run as tasks of this Spark cluster, which need a generated directory."
+Master = Annotated[str | None, _option(_MASTER)]
+_GROUP = "With --master: expressways per task; default: as generated, or copies spread evenly."
+Group = Annotated[int | None, _option(_GROUP)]
 Plan = Annotated[bool, _option("Print the query in Graphviz format and exit.", "--plan")]
 Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
@@ -110,15 +121,24 @@ def run_command(
     ftmin: FrequentTraveller = 500,
     checkpoint_s: CheckpointS = None,
     resume: Resume = False,
+    master: Master = None,
+    group: Group = None,
     plan: Plan = False,
+    live: LiveFlag = False,
+    live_port: LivePort = None,
+    live_record: LiveRecord = None,
+    watch: Watch = False,
     json: Json = False,
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
+    remote = any(map(is_remote, (input, out, *filter(None, (history, tolls, segment_history)))))
+    clustered = (master is not None or remote) and not plan
     gc.disable()  # until the query runs: what is imported and declared stays
     from linearroad.tables.history import load_history
 
     with ThreadPoolExecutor(1) as reader:  # its checksums are computed while the rest is imported
-        loaded = reader.submit(load_history, history, tolls, segment_history)
+        files = (None, None, None) if clustered else (history, tolls, segment_history)
+        loaded = reader.submit(load_history, *files, not resume)
         from linearroad.input import length_s
         from linearroad.rules import Tariff
         from linearroad.run.job import RunOptions, run
@@ -135,9 +155,29 @@ def run_command(
         keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),
         checkpoint_s, resume,
     )  # fmt: skip
+    if clustered:
+        if live_view(live, live_port, live_record, watch) is not None:
+            raise InputError("--live, --live-record and --watch show a run of one process")
+        from linearroad.generation.progress import show, silent
+        from linearroad.run.cluster import Job, run_on_cluster
+
+        gc.enable()
+        past = [absolute(path) for path in (history, tolls, segment_history)]
+        if from_state is not None:
+            options = replace(options, from_state=place(from_state))
+        job = Job(place(input), place(out), past[0], past[1], past[2], options)
+        result = run_on_cluster(job, master, group, show if not json else silent)
+        _report(result, out, options, json)
+        return
     known = loaded.result()
-    with Live(options.speed is not None, length_s(input, minutes)) as live:
-        result = run(input, out, known, options, live if not json else None)
+    view = live_view(live, live_port, live_record, watch)
+    with Live(options.speed is not None, length_s(input, minutes)) as progress:
+        result = run(input, out, known, options, None if json or watch else progress, live=view)
+    _report(result, out, options, json)
+
+
+def _report(result: RunResult, out: Path, options: RunOptions, json: bool) -> None:
+    """Print the summary; an interrupted run and a failed check end the command accordingly."""
     for warning in result.warnings:
         typer.echo(f"WARNING: {warning}", err=True)
     if json:
@@ -145,9 +185,9 @@ def run_command(
     else:
         _print_summary(result, out, options.speed)
     if result.interrupted_by_user:
-        again = "; --resume goes on from there" if checkpoint_s is not None else ""
+        again = "; --resume goes on from there" if options.checkpoint_s is not None else ""
         raise KeyboardInterrupt(f"{result.interruption()}, in {out}{again}")
-    if result.copies_differ or (stop_when_late and result.first_late):
+    if result.copies_differ or (options.stop_when_late and result.first_late):
         raise typer.Exit(1)
 
 

@@ -54,6 +54,8 @@ class Engine:
         self.done: xs.Run | None = None
         #: The folder for checkpoints, if they are taken.
         self.checkpoints: Path | None = None
+        #: What shows the run while it is under way.
+        self.live: xs.Live | None = None
 
     def _parts(self, feed: Feed, histories: list[History]) -> list[Part]:
         name = f" {feed.number}"
@@ -107,7 +109,7 @@ class Engine:
             self.options.scheduler, self.feeds[0].manager, BURST, stop=cut, state=state,
             progress=progress or False, threads=self.options.threads,
             checkpoint=self.checkpoints, checkpoint_s=self.options.checkpoint_s or 10.0,
-            resume=self.options.resume,
+            resume=self.options.resume, live=self.live or False,
         )  # fmt: skip
 
 

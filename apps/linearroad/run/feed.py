@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import chain
@@ -34,6 +34,10 @@ class RejectTaker(Protocol):
         """Take a reject."""
 
 
+def _at_once() -> None:
+    """Rows may be given from the beginning."""
+
+
 class Feed:
     """A file as input of the query, and the handling of rejected rows."""
 
@@ -44,11 +48,13 @@ class Feed:
         schedule: Schedule,
         rejects: RejectTaker,
         manager: xs.MemoryManager,
+        ready: Callable[[], None] = _at_once,
     ) -> None:
         self.reader, self.rejects = reader, rejects
         reader.on_reject = self._hold
         self.number = number  # index of the file in the input
         self.manager = manager  # of the query, so that rows are copied only once
+        self._ready = ready  # returns when rows may be given
         self.pace: PacedRows[Chunk] = PacedRows(schedule)
         self._expressways = ExpresswayCount()
         self.rows = 0
@@ -63,6 +69,7 @@ class Feed:
         """Raw rows (`RAW`). A stream that is stopped ends with a complete second."""
         if self._ended:
             return
+        self._ready()
         chunks = self._chunks() if self._found is None else self._found.result()
         for chunk, upto in self.pace.given(chunks):
             if chunk is not None:

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from linearroad.operators.accidents import ENTRIES, LAST_SECOND, PAIRS, accidents
 from linearroad.operators.accounts import accounts
+from linearroad.operators.check import POS_MASK
+from linearroad.operators.meanings import SEG_AT
 from linearroad.operators.statistics import MINUTES, statistics
 from linearroad.operators.tolls import tolls
-from linearroad.operators.vehicles import NEVER, ROAD, SLOTS, vehicles
+from linearroad.operators.trips import NEVER, ODDS, SLOTS
+from linearroad.operators.vehicles import vehicles
 from linearroad.schema import FEET_A_SEGMENT, NO_MINUTE, SEGMENTS
-from linearroad.tables.batches import FATE_AT, PERIOD, POSITION, RING, ROAD_KEYS
-from linearroad.tables.ledger import PAGE
-from linearroad.tables.road import PHASES
+from linearroad.tables.batches import FATE_AT, OVER, RING, SEGMENT2, SEGMENT2_AT
+from linearroad.tables.ledger import PAGE, PAGES, WIDES
 from xstream.kernels.hashtable import EMPTY
 
 __all__ = ["Limits", "check_state"]
@@ -103,26 +105,28 @@ def _seconds(values: NDArray[Any], never: int, limits: Limits, what: str) -> Non
 
 
 def _places(values: NDArray[Any], limits: Limits) -> None:
-    """Check positions in a lane of a direction, as `vehicles.place_of` packs them."""
+    """Check positions in a lane of a direction, as `standing_place` packs them."""
     _within(values, 0, 2 * limits.expressways << _LANES_AND_FEET, "a place")
-    _within(values & POSITION, 0, _FEET, "a position")
+    _within(values & POS_MASK, 0, _FEET, "a position")
 
 
 # -- one for each kernel -------------------------------------------------------------------------
 
 
 def _check_vehicles(arrays: Arrays, limits: Limits) -> None:
-    _equally_long(arrays, "number", length=4)
+    _equally_long(arrays, "number", length=5)
     _equally_long(arrays, "base", "count", "second", "ascending", "built", length=RING)
+    size = _equally_long(arrays, "vid", "where", "bits")
     slots = _check_roads(arrays, limits)
     base, count, second = arrays["base"], arrays["count"], arrays["second"]
-    _within(count, 0, len(arrays["report"]) + 1, "a batch's length")
-    _within(base, 0, len(arrays["report"]) + 1, "a batch's beginning")
-    _require((base + count <= len(arrays["report"])).all(), "a batch ends behind the last report")
+    _within(count, 0, size + 1, "a batch's length")
+    _within(base, 0, size + 1, "a batch's beginning")
+    _require((base + count <= size).all(), "a batch ends behind the last report")
     _seconds(second, NEVER, limits, "a batch's second")
     kept = np.flatnonzero(second != NEVER)
     _require((second[kept] % RING == kept).all(), "a batch is at the place of another second")
     _require(not count[second == NEVER].any(), "a batch without a second has reports")
+    _entries(arrays["odd"], arrays["number"][ODDS], "speeds that do not fit")
     _check_batches(arrays, slots, kept, limits)
 
 
@@ -138,36 +142,31 @@ def _check_roads(arrays: Arrays, limits: Limits) -> int:
 
 
 def _check_batches(arrays: Arrays, slots: int, kept: NDArray[Any], limits: Limits) -> None:
-    """Check that batches do not overlap, and that they and the table of vehicles agree."""
+    """Check the reports in batches, and that batches do not overlap."""
     base, count = arrays["base"][kept], arrays["count"][kept]
     used = np.flatnonzero(count)
     order = used[np.argsort(base[used])]
     ends = (base + count)[order]
     _require((ends[:-1] <= base[order][1:]).all(), "two batches overlap")
-    parts = [arrays["report"][base[i] : base[i] + count[i]] for i in range(len(kept))]
-    report = np.concatenate([arrays["report"][:0], *parts])
-    second = np.repeat(arrays["second"][kept], count)
-    _within(report["vid"], 0, limits.vehicles, "a VID")
-    _within(report["key"], 0, ROAD_KEYS * slots, "a segment")
-    _within(report["key2"], -1, ROAD_KEYS * slots, "a segment")
-    _within(report["bits"] & POSITION, 0, _FEET, "a position")
-    who = (report["key"].astype(np.int64) // ROAD_KEYS << 32) + report["vid"]
-    begins = np.concatenate(([0], np.cumsum(count)))
+    several = slots > 1
+    if several:
+        size = len(arrays["vid"])
+        _require(len(arrays["slot"]) >= size, f"'slot' has {len(arrays['slot'])} entries")
     for i, batch in enumerate(kept):
-        mine = who[begins[i] : begins[i + 1]]
+        rows = slice(base[i], base[i] + count[i])
+        vid, where, bits = (arrays[name][rows] for name in ("vid", "where", "bits"))
+        slot = arrays["slot"][rows] if several else np.zeros(len(vid), np.int32)
+        _within(slot, 0, max(slots, 1), "an expressway's number")
+        _within(vid, 0, limits.vehicles, "a VID")
+        _within(where, 0, SEGMENTS << SEG_AT, "a segment")
+        _within(where & POS_MASK, 0, _FEET, "a position")
+        _within(bits, 0, (OVER + 1) << FATE_AT, "a report's bits")
+        _within(((bits >> SEGMENT2_AT) & SEGMENT2) >> 1, 0, SEGMENTS, "a segment")
+        who = (slot.astype(np.int64) << 32) + vid
         if arrays["ascending"][batch]:
-            _require((mine[1:] > mine[:-1]).all(), "a batch is not in ascending order")
-    lasting = report["bits"] >> FATE_AT == 0
-    _check_on_the_road(arrays, (who * PHASES + second % PERIOD)[lasting])
-
-
-def _check_on_the_road(arrays: Arrays, reported: NDArray[Any]) -> None:
-    """Check that the table of vehicles has one entry for each vehicle on a trip."""
-    known = _entries(arrays["road"], arrays["number"][ROAD], "vehicles on the road")
-    _require(
-        np.array_equal(np.sort(known), np.sort(reported)),
-        "the vehicles on the road are not those that reported last",
-    )
+            _require((who[1:] > who[:-1]).all(), "a batch is not in ascending order")
+        else:
+            _distinct(who, "a vehicle of a batch")
 
 
 def _check_accidents(arrays: Arrays, limits: Limits) -> None:
@@ -175,7 +174,8 @@ def _check_accidents(arrays: Arrays, limits: Limits) -> None:
     number, standing = arrays["number"], arrays["standing"]
     taken = _entries(standing, number[ENTRIES], "standing vehicles")
     _places(taken["key"], limits)
-    _within(taken["vid"], 0, limits.vehicles, "a VID")
+    _distinct(taken["key"], "a place")
+    _within(taken["cars"], 1, limits.vehicles + 1, "a number of cars")
     _within(number[PAIRS], 0, len(arrays["pairs"]) + 1, "the number of accidents")
     _places(arrays["pairs"][: number[PAIRS]], limits)
     _seconds(number[LAST_SECOND : LAST_SECOND + 1], NO_MINUTE, limits, "the last second")
@@ -213,11 +213,12 @@ def _most_segments(limits: Limits) -> int:
 
 
 def _check_accounts(arrays: Arrays, limits: Limits) -> None:
-    _equally_long(arrays, "pages", length=1)
+    _equally_long(arrays, "used", length=2)
     _equally_long(arrays, "progress", length=4)
     _require(not arrays["progress"][1:].any(), "charges or requests are not settled")
     _within(arrays["progress"][:1], -1, 60 * limits.minute, "the second")
-    taken = _entries(arrays["entry"], arrays["pages"][0], "pages")
+    taken = _entries(arrays["entry"], arrays["used"][PAGES], "pages")
+    _entries(arrays["wide"], arrays["used"][WIDES], "balances that do not fit")
     pages = len(taken)
     _require(pages * PAGE <= len(arrays["balance"]), "there are fewer balances than pages")
     _within(taken["key"], 0, limits.vehicles // PAGE + 1, "a page's number")

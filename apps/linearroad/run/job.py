@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,14 @@ from linearroad.output.writers import (
     formats_of,
 )
 from linearroad.rating.memory import check_memory
+from linearroad.road_view import show_road
 from linearroad.rules import rules_named
 from linearroad.run.copies import copies_of
 from linearroad.run.engine import DigestOutput, Engine, connect_writer
 from linearroad.run.feed import RAW, Feed
+from linearroad.run.share import Share
 from linearroad.run.stages import stage_nanoseconds
-from linearroad.run.state import keep_state, read_state
+from linearroad.run.state import KeptState, keep_state, read_state
 from linearroad.schema import KINDS
 from linearroad.tables.history import History
 from xstream.console.folder import result_folder
@@ -42,13 +44,24 @@ from xstream.io.page_checksums import unverified_sentence
 from xstream.io.schedule import NO_LIMIT, Schedule
 from xstream.recovery.generations import has_checkpoint
 
-__all__ = ["RunOptions", "RunResult", "plan", "run"]
+__all__ = ["CHECKPOINTS", "Part", "RunOptions", "RunResult", "check_options", "plan", "run"]
 
 #: Slower runs would take years; in faster ones the Emit of answers is meaningless.
 SLOWEST, FASTEST = 0.001, 1e6
 MOST_MINUTES = 2**31 // 60
 #: The folder of checkpoints in that of the output.
 CHECKPOINTS = "checkpoints"
+
+
+@dataclass
+class Part:
+    """A share of a run on a cluster."""
+
+    share: Share
+    #: Waits for the common start of all shares; returns how many seconds ago it was.
+    gate: Callable[[], float] | None = None
+    #: The response times, once it has run.
+    delays: dict[str, Any] = field(default_factory=dict)
 
 
 def plan(rules: str = "paper") -> xs.Query:
@@ -65,57 +78,54 @@ def run(
     history: History,
     options: RunOptions,
     progress: Callable[[RunResult], None] | None = None,
+    part: Part | None = None,
+    live: xs.Live | None = None,
 ) -> RunResult:
-    """Run the query over an input; writes answers, rejects and a summary to `out`."""
-    _check(options)
+    """Run the query over an input; writes answers, rejects and a summary to `out`.
+
+    With `part`, only a share of it.
+    """
+    check_options(options)
     copies = copies_of(source, options.expressways)
-    readers = open_input(source, options.rules)
+    readers = open_input(source, options.rules, part.share.numbers if part else None)
+    copies = part.share.of(copies) if part else copies
+    first = part.share.first_file if part else 0
     files, unchecked = len(readers), [*unverified(readers), *history.unverified]
-    if len(copies) > 1:
+    if len(copies) > 1 and part is None:
         check_memory(source, len(copies) * files, history.nbytes)
-    kept = None if options.from_state is None else read_state(options.from_state, source)
-    if kept is not None and options.minutes is not None and options.minutes <= kept.minute:
-        raise xs.InputError(
-            f"--minutes must be greater than {kept.minute}, the minute of the saved state, "
-            f"not {options.minutes}"
-        )
-    if options.keep_state is not None:
-        read_manifest(source)  # a state requires generated traffic
+    kept = _kept_state(source, options)
     begin_s = 60 * kept.minute if kept is not None else 0
     limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
     schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), limit_s)
+    if part is not None:
+        schedule.gate = part.gate
     try:
         go_on = options.resume and has_checkpoint(out / CHECKPOINTS)
+        if not go_on:
+            history.ready()  # before the folder is changed
         with result_folder(out, source, RESULTS, CONTINUED if go_on else ()):
             rejects = RejectWriter(out / "rejects.csv", files > 1, go_on)
             timeline = Timeline(out / "timeline.csv", schedule.time.wall_s, go_on)
             with closing(rejects), closing(timeline):
-                digested = options.answers == "digest"
-                form = options.form
-                write = formats_of(options.rules)[form]
-                writer = None if digested else _opened(write, out / f"output.{form}", go_on)
-                taker = AnswerSink(writer, schedule, options.rules)
-                taker.options = _identity(options, files)
-                taker.parts |= {"rejects": rejects}
-                if isinstance(writer, xs.Recoverable):
-                    taker.parts["answers"] = writer
+                taker = _answer_sink(out, rejects, schedule, options, files, go_on)
                 if unchecked:
                     taker.result.warnings.append(unverified_sentence(unchecked))
                 look = _Look(taker, timeline, progress, options.stop_when_late)
                 manager = xs.memory_manager(options.memory)
                 feeds = [
-                    Feed(reader, file, schedule, rejects, manager)
-                    for file, reader in enumerate(readers)
+                    Feed(reader, file, schedule, rejects, manager, history.ready)
+                    for file, reader in enumerate(readers, first)
                 ]
                 engine = Engine(feeds, copies, history, options)
                 if options.checkpoint_s is not None:
                     engine.checkpoints = out / CHECKPOINTS
-                if digested:
+                if live is not None:
+                    show_road(live, engine, taker.delays)
+                if options.answers == "digest":
                     output = DigestOutput(engine, taker.take_counts)
                     # A checkpoint has everything that comes of a saved state.
-                    _execute(
-                        engine, taker, look, None if kept is None or go_on else kept.of(engine)
-                    )
+                    state = None if kept is None or go_on else kept.of(engine)
+                    _execute(engine, taker, look, state)
                     _keep_digests(source, out, output, taker.result, options)
                 else:
                     connect_writer(engine, taker.take, taker.at_least)
@@ -127,14 +137,48 @@ def run(
                 second, delay_s = taker.delays.worst
                 result.longest = attributed(rows, second, delay_s) if second >= 0 else None
             write_summary(out / "summary.json", result, options, files, begin_s)
+            if part is not None:
+                part.delays = taker.delays.save_state()
             return result
     except OSError as error:  # of writing; errors of reading are converted where they occur
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
 
 
-def _opened(write: Any, path: Path, go_on: bool) -> Any:
-    """The writer of a new file, or of one that is cut back and continued."""
-    return write(path, True) if go_on else write(path)
+def _kept_state(source: Path, options: RunOptions) -> KeptState | None:
+    """Read the saved state to begin with; refuses options that do not go with a state."""
+    if options.keep_state is not None:
+        read_manifest(source)  # a state requires generated traffic
+    if options.from_state is None:
+        return None
+    kept = read_state(options.from_state, source)
+    if options.minutes is not None and options.minutes <= kept.minute:
+        raise xs.InputError(
+            f"--minutes must be greater than {kept.minute}, the minute of the saved state, "
+            f"not {options.minutes}"
+        )
+    return kept
+
+
+def _answer_sink(
+    out: Path,
+    rejects: RejectWriter,
+    schedule: Schedule,
+    options: RunOptions,
+    files: int,
+    go_on: bool,
+) -> AnswerSink:
+    """The sink of all answers, with a writer of a new file or of one that is continued."""
+    writer: Any = None
+    if options.answers != "digest":
+        write: Any = formats_of(options.rules)[options.form]
+        path = out / f"output.{options.form}"
+        writer = write(path, True) if go_on else write(path)
+    taker = AnswerSink(writer, schedule, options.rules)
+    taker.options = _identity(options, files)
+    taker.parts |= {"rejects": rejects}
+    if isinstance(writer, xs.Recoverable):
+        taker.parts["answers"] = writer
+    return taker
 
 
 def _identity(options: RunOptions, files: int) -> dict[str, Any]:
@@ -167,7 +211,8 @@ def _conclude(
     raise xs.InputError(f"{source} has no rows{within} (--allow-empty accepts this)")
 
 
-def _check(options: RunOptions) -> None:
+def check_options(options: RunOptions) -> None:
+    """Raise an error about the first option that is not valid."""
     rules_named(options.rules, options.tariff)
     if options.speed is not None and not SLOWEST <= options.speed <= FASTEST:
         raise xs.InputError(
@@ -200,11 +245,6 @@ def _check(options: RunOptions) -> None:
     if not options.checkpoint_s > 0:
         raise xs.InputError(
             f"--checkpoint-s must be a positive number of seconds, not {options.checkpoint_s:g}"
-        )
-    if options.answers == "write" and options.form != "csv":
-        raise xs.InputError(
-            "--checkpoint-s requires --format csv or --answers digest: a Parquet file cannot be "
-            "cut back to what it held"
         )
 
 
@@ -284,9 +324,11 @@ def _keep_digests(
     minutes = max(feed.pace.second for feed in engine.feeds) // 60 + 1
     expressways = len(engine.copies) * len(engine.feeds)
     result.digests = np.zeros((expressways, minutes, KINDS, DIGEST_WIDTH), np.uint64)
-    for expressway, digests in output.digests(minutes):
-        result.digests[expressway] = digests
-    write_digests(out / "digests.parquet", result.digests)
+    numbers = []
+    for place, (number, digests) in enumerate(output.digests(minutes)):
+        result.digests[place] = digests
+        numbers.append(number)
+    write_digests(out / "digests.parquet", result.digests, numbers)
     if result.interrupted:  # files have stopped at different seconds
         return
     wrong, first = differences(result.digests, result.digests[: len(engine.feeds)])

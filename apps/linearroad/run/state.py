@@ -24,7 +24,6 @@ from linearroad.generation.manifest import (
     write_json,
 )
 from linearroad.operators.copies import (
-    shifted_accidents,
     shifted_accounts,
     shifted_vehicles,
 )
@@ -36,7 +35,7 @@ from xstream.io.saved_arrays import Arrays, read_arrays, write_arrays
 
 __all__ = ["KeptState", "keep_state", "read_state"]
 
-VERSION = 4
+VERSION = 5
 META = "state.json"
 ACCOUNTS = "accounts"
 MOST_MINUTES = 2**31 // 60
@@ -45,7 +44,6 @@ BY_EXPRESSWAY = ("vehicles", "accidents", "segment statistics", "tolls")
 
 _SHIFTED: dict[str, Callable[[Arrays, int, int], Arrays]] = {
     "vehicles": shifted_vehicles,
-    "accidents": shifted_accidents,
     ACCOUNTS: shifted_accounts,
 }
 

@@ -50,8 +50,11 @@ def count_queries(key, packed, rows_by_second, begin):
 
 
 @xs.compiled
-def write_query(out, row, stream, trip, second, expressways):
-    """Fill in a random query; the columns of its report are already set."""
+def write_query(out, row, stream, trip, second, ring):
+    """Fill in a random query; the columns of its report are already set.
+
+    `ring` has the first expressway that it may be about, and their number.
+    """
     draws = mix(stream, np.int64(trip))
     base = second * DRAWS
     kind = unit(draws, base + DRAW_KIND)
@@ -60,7 +63,7 @@ def write_query(out, row, stream, trip, second, expressways):
         out[XWAY, row] = -1
         return
     if unit(draws, base + DRAW_OWN) >= OWN_EXPRESSWAY_SHARE:
-        out[XWAY, row] = np.int32(unit(draws, base + DRAW_XWAY) * expressways)
+        out[XWAY, row] = ring[0] + np.int32(unit(draws, base + DRAW_XWAY) * ring[1])
     if kind < BALANCE_SHARE + EXPENDITURE_SHARE:
         out[TYPE, row] = EXPENDITURE
         out[DAY, row] = 1 + np.int32(unit(draws, base + DRAW_A) * 69)
@@ -93,7 +96,7 @@ def write_report(out, row, word, time, vid, xway):
 
 
 @xs.compiled
-def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, expressways, qid):
+def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, ring, qid):
     """Rows of the seconds from `begin`; Time counts from `cut`. Returns rows, and the next QID.
 
     The reports of a second are in the order of their vehicles, as 30 seconds before, so that a
@@ -118,7 +121,7 @@ def write_rows(out, packed, rows_by_second, vids, key, begin, cut, xway, express
                 out[VID, row] = vids[trip]
                 out[XWAY, row] = xway
                 out[QID, row] = qid
-                write_query(out, row, stream, trip, second, expressways)
+                write_query(out, row, stream, trip, second, ring)
                 qid += 1
                 row += 1
         first = last

@@ -92,17 +92,19 @@ def match(
 def number_own(
     seed: int,
     xway: int,
-    expressways: int,
+    previous: int,
     share: float,
     before: NDArray[np.void],
     trips: NDArray[np.void],
 ) -> Numbering:
-    """Number the vehicles whose first trip is on `xway`; `before` are the previous one's trips."""
+    """Number the vehicles whose first trip is on `xway`.
+
+    `before` are the trips of `previous`, from which vehicles come; none come if both are the same.
+    """
     roles = _roles(seed, xway, trips)
     nobody = np.zeros(0, np.int64)
     visitors, visits = nobody, nobody
-    if expressways > 1:
-        previous = (xway - 1) % expressways
+    if previous != xway:
         visitors, visits = match(
             before,
             np.flatnonzero(_roles(seed, previous, before) == FIRST_ABROAD),

@@ -137,6 +137,15 @@ def test_a_damaged_file_is_refused(
     assert str(path) in str(error.value)
 
 
+def test_a_history_that_is_checked_later_is_refused_when_it_is_needed(root: Path) -> None:
+    load_history(root, None, None, wait=False).ready()
+    path = Layout(root).store(1) / "segment_sums.npy"
+    flipped(path)
+    known = load_history(root, None, None, wait=False)
+    with pytest.raises(InputError, match=f"{path} is damaged"):
+        known.ready()
+
+
 @pytest.mark.parametrize("wrong", WRONG)
 def test_an_array_of_another_kind_is_refused_even_if_the_manifest_lists_it(
     root: Path, wrong: str

@@ -89,3 +89,12 @@ def test_digests_are_read_as_they_were_written(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(InputError, match="does not contain these digests"):
         read_digests(tmp_path / "bad.parquet", 3, MINUTES)
+
+
+def test_digests_of_many_expressways_are_read_as_they_were_written(tmp_path: Path) -> None:
+    shape = (123, 3, KINDS, DIGEST_WIDTH)
+    digests = np.random.default_rng(4).integers(0, 2**63, shape).astype(np.uint64)
+    digests[70, 1] = 0
+    write_digests(tmp_path / "digests.parquet", digests)
+    found = read_digests(tmp_path / "digests.parquet", *shape[:2])
+    np.testing.assert_array_equal(found, digests)

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from linearroad import input as inputs
 from linearroad.output.digests import read_digests
@@ -24,7 +26,8 @@ BASE = 2
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows at a time, and a look after each of them."""
+    """A few rows or answers at a time, and a look after each of them."""
+    monkeypatch.setattr("linearroad.output.sink.BATCH", 10)
     monkeypatch.setattr(inputs, "ROWS", 40)
     monkeypatch.setattr(inputs, "BYTES", 1500)
     monkeypatch.setattr("xstream.run.LOOK_UP_NS", 1)
@@ -72,6 +75,20 @@ def test_written_answers(
         assert getattr(result, name) == getattr(whole, name)
 
 
+@pytest.mark.parametrize("rules", ["paper", "thesis"])
+def test_answers_in_parquet(directory: Path, history: History, tmp_path: Path, rules: str) -> None:
+    options: dict[str, Any] = {"rules": rules, "form": "parquet"}
+    whole = run(directory, tmp_path / "whole", history, RunOptions(**options))
+    result = in_pieces(directory, tmp_path / "pieces", history, options)
+    found, wanted = (
+        pq.ParquetFile(tmp_path / name / "output.parquet", page_checksum_verification=True)
+        for name in ("pieces", "whole")
+    )
+    assert (tmp_path / "pieces/output.parquet").read_bytes().count(b"PAR1") > 3  # has parts
+    assert found.read().equals(wanted.read())
+    assert result.answers == whole.answers
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_digests_of_copies(directory: Path, history: History, tmp_path: Path, threads: int) -> None:
     options: dict[str, Any] = {"answers": "digest", "expressways": 2 * BASE, "threads": threads}
@@ -105,7 +122,6 @@ def test_answers_that_recovery_makes_late_are_counted_as_late(
     [
         ({"resume": True}, "--resume requires --checkpoint-s"),
         ({"checkpoint_s": 0.0}, "positive number of seconds"),
-        ({"checkpoint_s": 1.0, "form": "parquet"}, "requires --format csv"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -158,10 +174,28 @@ def test_a_full_disk_is_one_sentence(
         part = self.folder / f".checkpoint-{number:06d}.0.part"
         return generations.Pending(number, part, os.open("/dev/full", os.O_WRONLY))
 
-    monkeypatch.setattr(generations.Generations, "begin", full)
     again = RunOptions(checkpoint_s=1e-4, resume=True)
-    with pytest.raises(InputError, match="No space left on device; the one before"):
-        run(directory, tmp_path, History(), again)
+    with monkeypatch.context() as patch:
+        patch.setattr(generations.Generations, "begin", full)
+        with pytest.raises(InputError, match="No space left on device; the one before"):
+            run(directory, tmp_path, History(), again)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == whole
-    monkeypatch.undo()
     assert not run(directory, tmp_path, History(), again).interrupted
+
+
+def test_a_damaged_history_ends_a_resumed_run_before_its_answers(
+    directory: Path, history: History, tmp_path: Path
+) -> None:
+    def damaged() -> None:
+        raise InputError("the history is damaged")
+
+    wrong, out = replace(history, ready=damaged), tmp_path / "out"
+    with pytest.raises(InputError, match=r"^the history is damaged$"):
+        run(directory, out, wrong, RunOptions(checkpoint_s=1e-4))
+    assert not out.exists()
+    assert run(directory, out, history, RunOptions(checkpoint_s=1e-4), Interrupt(9)).interrupted
+    with pytest.raises(InputError, match=r"the history is damaged$"):
+        run(directory, out, wrong, RunOptions(checkpoint_s=1e-4, resume=True))
+    run(directory, out, history, RunOptions(checkpoint_s=1e-4, resume=True))
+    run(directory, tmp_path / "whole", history, RunOptions())
+    assert (out / "output.csv").read_bytes() == (tmp_path / "whole" / "output.csv").read_bytes()

@@ -84,7 +84,7 @@ def live(arrays: Arrays) -> int:
 
 
 def in_a_report(field: str, value: int) -> Change:
-    return lambda arrays: put("report", live(arrays), value, field)(arrays)
+    return lambda arrays: put(field, live(arrays), value)(arrays)
 
 
 def in_an_entry(name: str, where: str, field: str, value: int) -> Change:
@@ -95,12 +95,6 @@ def in_an_entry(name: str, where: str, field: str, value: int) -> Change:
         arrays[name][field][taken] = value
 
     return change
-
-
-def another_vehicle(arrays: Arrays) -> None:
-    """A vehicle on the road becomes another one."""
-    taken = np.flatnonzero(arrays["road"] != -1)[0]
-    arrays["road"][taken] += 1 << 10
 
 
 def full_of_standing(arrays: Arrays) -> None:
@@ -132,20 +126,20 @@ CRAFTED: dict[str, tuple[str, Change, str]] = {
     "negative count": ("vehicles-0", put("count", 3, -1), "a batch's length"),
     "base beyond the array": ("vehicles-0", put("base", 3, 2**60), "a batch's beginning"),
     "negative base": ("vehicles-0", put("base", 3, -5), "a batch's beginning"),
-    "short reports": ("vehicles-0", become("report", lambda a: a[:1]), "a batch"),
-    "no reports": ("vehicles-0", become("report", lambda a: a[:0]), "'report' is empty"),
+    "short reports": ("vehicles-0", shorter(1, "vid", "where", "bits"), "a batch"),
+    "no reports": ("vehicles-0", become("bits", lambda a: a[:0]), "'bits' is empty"),
+    "fewer bits": ("vehicles-0", become("bits", lambda a: a[:-1]), "'bits' has"),
     "short ring": ("vehicles-0", become("second", lambda a: a[:31]), "'second' has 31 entries"),
     "far second": ("vehicles-0", put("second", 3, 2**50), "a batch's second"),
     "moved second": ("vehicles-0", put("second", 3, 4), "at the place of another second"),
-    "huge segment": ("vehicles-0", in_a_report("key", 2**30), "a segment"),
-    "negative segment": ("vehicles-0", in_a_report("key", -7), "a segment"),
-    "huge last segment": ("vehicles-0", in_a_report("key2", 2**30), "a segment"),
+    "huge segment": ("vehicles-0", in_a_report("where", 100 << 24), "a segment"),
+    "negative segment": ("vehicles-0", in_a_report("where", -7), "a segment"),
+    "far position": ("vehicles-0", in_a_report("where", (1 << 20) - 1), "a position"),
+    "huge last segment": ("vehicles-0", in_a_report("bits", 100 << 17), "a segment"),
+    "unknown fate": ("vehicles-0", in_a_report("bits", 3 << 28), "a report's bits"),
     "negative VID": ("vehicles-0", in_a_report("vid", -3), "a VID"),
     "unknown VID": ("vehicles-0", in_a_report("vid", 2**31 - 1), "a VID"),
-    "wrong counts": ("vehicles-0", put("number", 1, 7), "on the road are counted wrongly"),
-    "full road": ("vehicles-0", become("road", lambda a: a[a != -1]), "has no empty entry"),
-    "empty road": ("vehicles-0", put("road", slice(None), -1), "are counted wrongly"),
-    "another vehicle": ("vehicles-0", another_vehicle, "not those that reported last"),
+    "wrong counts": ("vehicles-0", put("number", 3, 7), "do not fit are counted wrongly"),
     "slots": ("vehicles-0", put("number", 0, 10**6), "expressways are counted wrongly"),
     "full slots": ("vehicles-0", become("xway", lambda a: a[a["key"] != -1]), "no empty entry"),
     "wrong slot": ("vehicles-0", put("xway", slice(None), 5, "slot"), "an expressway's number"),
@@ -167,12 +161,13 @@ CRAFTED: dict[str, tuple[str, Change, str]] = {
             "no whole directions"),
     "no quotes": ("tolls-0", become("quoted", lambda a: a[:0]), "'quoted' is empty"),
     "a far minute": ("tolls-0", put("minute", 0, 2**60), "the minute"),
-    "more pages": ("accounts-0", put("pages", 0, 2**40), "pages are counted wrongly"),
+    "more pages": ("accounts-0", put("used", 0, 2**40), "pages are counted wrongly"),
     "full entries": ("accounts-0", become("entry", lambda a: a[a["key"] != -1]), "no empty entry"),
     "wrong page": ("accounts-0", in_an_entry("entry", "key", "page", 2**30), "a page"),
     "negative page": ("accounts-0", in_an_entry("entry", "key", "page", -9), "a page"),
     "wrong number": ("accounts-0", in_an_entry("entry", "key", "key", 2**30), "a page's"),
     "few balances": ("accounts-0", become("balance", lambda a: a[:1]), "fewer balances"),
+    "wide balances": ("accounts-0", put("used", 1, 3), "balances that do not fit are counted"),
     "unsettled": ("accounts-0", put("progress", 1, 2**40), "are not settled"),
 }  # fmt: skip
 
@@ -238,7 +233,7 @@ def test_a_file_that_holds_no_plain_arrays_is_refused(
         ({"minute": "4"}, "minute must be from 0 to .* not '4'"),
         ({"files": None}, "is not listed in"),
         ({"files": [3, {}]}, "is not listed in"),
-        ({"version": 2}, "is a saved state of version 2, not 4"),
+        ({"version": 2}, "is a saved state of version 2, not 5"),
     ],
 )
 def test_a_malformed_list_is_refused(

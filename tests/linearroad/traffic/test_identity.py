@@ -29,7 +29,8 @@ def test_vids_are_dense_and_trips_of_a_vehicle_never_meet(
     rng = np.random.default_rng(seed)
     tables = [table(rng, n + 10 * x) for x in range(expressways)]
     own = [
-        number_own(seed, x, expressways, 0.02, tables[x - 1], tables[x]) for x in range(expressways)
+        number_own(seed, x, (x - 1) % expressways, 0.02, tables[x - 1], tables[x])
+        for x in range(expressways)
     ]
     first = np.concatenate(([0], np.cumsum([numbering.vehicles for numbering in own])))
     seen: list[tuple[int, int, int, int]] = []
@@ -48,6 +49,6 @@ def test_vids_are_dense_and_trips_of_a_vehicle_never_meet(
 def test_two_in_a_hundred_travel_on_two_expressways() -> None:
     rng = np.random.default_rng(1)
     tables = [table(rng, 20_000) for _ in range(3)]
-    own = number_own(7, 1, 3, 0.02, tables[0], tables[1])
+    own = number_own(7, 1, 0, 0.02, tables[0], tables[1])
     assert len(own.visits) == len(own.visitors) == 400
-    assert number_own(7, 0, 1, 0.02, tables[0], tables[0]).visits.size == 0
+    assert number_own(7, 0, 0, 0.02, tables[0], tables[0]).visits.size == 0
