@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.generation.manifest import read_json
-from linearroad.validation.flat import blocks_of, split_lines, write_answers
-from linearroad.validation.tables import Frame, Workshop, require_columns
+from linearroad.spark import run_tasks
+from linearroad.validation.flat import FILE_BITS, blocks_of, split_lines, write_answers, written
+from linearroad.validation.tables import Frame, Workshop, place_of, require_columns
 from xstream.errors import InputError
 
 __all__ = [
@@ -64,8 +67,18 @@ class Run:
     """Answers to be judged: of a run with its summary, or one file of any system."""
 
     directory: Path  # where the verdict is written
-    answers: Path
+    files: tuple[Path, ...]  # one, or that of each group of a run on a cluster
     summary: dict[str, Any]
+
+    @property
+    def answers(self) -> Path:
+        """The only file."""
+        if len(self.files) > 1:
+            raise InputError(
+                f"{self.directory} has answers of {len(self.files):,} groups, which can be "
+                f"validated by the rules {', '.join(RULES[:3])} only"
+            )
+        return self.files[0]
 
     @property
     def timed(self) -> bool | None:
@@ -90,11 +103,11 @@ class Run:
 def read_run(output: Path) -> Run:
     """A run's directory, or a file of answers; raises an error that names what is missing."""
     if output.is_file():
-        return Run(output.parent, output, {})
+        return Run(output.parent, (output,), {})
     if not output.is_dir():
         raise InputError(f"{output} does not exist")
     summary = output / "summary.json"
-    found = [path for form in ("csv", "parquet") if (path := output / f"output.{form}").is_file()]
+    found = _files_of(output)
     if not summary.is_file():
         name = found[0] if found else output / "output.csv"
         raise InputError(
@@ -103,11 +116,22 @@ def read_run(output: Path) -> Run:
         )
     if not found:
         raise InputError(f"{output} has neither output.csv nor output.parquet")
+    told = read_json(summary)
     # A directory that was used twice contains both; the later file belongs to the summary.
-    answers = max(found, key=lambda path: path.stat().st_mtime_ns)
-    if answers.suffix == ".csv" and not _ends_with_a_line(answers):
-        raise InputError(f"{answers} ends within a line: it is incomplete")
-    return Run(output, answers, read_json(summary))
+    answers = found if "groups" in told else [max(found, key=lambda path: path.stat().st_mtime_ns)]
+    if len(answers) == 1 and answers[0].suffix == ".csv" and not _ends_with_a_line(answers[0]):
+        raise InputError(f"{answers[0]} ends within a line: it is incomplete")
+    return Run(output, tuple(answers), told)
+
+
+def _files_of(output: Path) -> list[Path]:
+    """The files of answers: of a run, or of the groups of a run on a cluster."""
+    forms = ("csv", "parquet")
+    found = [path for form in forms if (path := output / f"output.{form}").is_file()]
+    if found:
+        return found
+    grouped = (output / "groups").glob("group-*/output.*")
+    return sorted(path for path in grouped if path.suffix[1:] in forms)
 
 
 def emits_differ(shop: Workshop, answers: Frame) -> bool:
@@ -126,41 +150,43 @@ def _ends_with_a_line(path: Path) -> bool:
 
 def read_answers(shop: Workshop, run: Run) -> Frame:
     """`type, time, emit_ms, key, value, amount, place, malformed` (the text of an invalid row)."""
-    form = run.answers.suffix
-    frame = _of_parquet(shop, run.answers) if form == ".parquet" else _of_flat(shop, run.answers)
+    form = run.files[0].suffix
+    frame = _of_parquet(shop, run.files) if form == ".parquet" else _of_flat(shop, run.files)
     if run.interrupted_at is not None:
         frame = frame.where(f"time IS NULL OR time < {run.interrupted_at}")
     return frame
 
 
-def _of_parquet(shop: Workshop, path: Path) -> Frame:
-    require_columns(path, COLUMNS)
-    table = shop.spark.read.parquet(str(path))
+def _of_parquet(shop: Workshop, paths: Sequence[Path]) -> Frame:
+    require_columns(paths[0], COLUMNS)
+    table = shop.read(*paths)
     wanted = table.selectExpr(
         "try_cast(type AS tinyint) AS type", "time",
         "try_cast(round(emit * 1000) AS bigint) AS emit_ms",
         f"{KEY} AS key", f"{VALUE} AS value", f"{AMOUNT} AS amount",
-        "_metadata.row_index AS place", f"to_json(struct({', '.join(COLUMNS)})) AS text",
+        f"_metadata.row_index + {place_of(paths)} AS place",
+        f"to_json(struct({', '.join(COLUMNS)})) AS text",
     )  # fmt: skip
     whole = """coalesce(type BETWEEN 0 AND 4, false) AND time IS NOT NULL AND emit_ms IS NOT NULL
                AND key IS NOT NULL AND value IS NOT NULL AND amount IS NOT NULL"""
     return wanted.selectExpr("*", f"IF({whole}, NULL, text) AS malformed").drop("text")
 
 
-def _of_flat(shop: Workshop, path: Path) -> Frame:
+def _of_flat(shop: Workshop, paths: Sequence[Path]) -> Frame:
     """Lines as in docs/linear-road-rules.md, section 4.1, kept as Parquet for several passes."""
-    flawless = shop.folder / "flawless.parquet"
-    if _write_flawless(path, flawless):
-        return shop.spark.read.parquet(str(flawless))
-    target = shop.folder / "answers.parquet"
-    write_answers(path, target, PATTERN, {kind: width for kind, (width, _) in FIELDS.items()}, 0)
+    folder, numbered = shop.subfolder("answers"), list(enumerate(paths))
+    if all(run_tasks(shop.spark, partial(_flawless_file, folder / "flawless"), numbered)):
+        return shop.read(folder / "flawless")
+    if any(run_tasks(shop.spark, partial(_cut_off, len(paths) > 1), list(paths))):
+        raise InputError(f"answers below {paths[0].parent.parent} end within a line")
+    run_tasks(shop.spark, partial(_fields_file, folder / "fields"), numbered)
 
     def field(name: str) -> str:
         places = {kind: at[name] for kind, (_, at) in FIELDS.items() if name in at}
         cases = " ".join(f"WHEN {kind} THEN f{at}" for kind, at in places.items())
         return f"CASE kind {cases} WHEN kind THEN '0' END"
 
-    typed = shop.spark.read.parquet(str(target)).selectExpr(
+    typed = shop.read(folder / "fields").selectExpr(
         "kind AS type",
         f"try_cast({field('time')} AS int) AS time",
         f"try_cast(round(try_cast({field('emit')} AS double) * 1000) AS bigint) AS emit_ms",
@@ -175,10 +201,31 @@ def _of_flat(shop: Workshop, path: Path) -> Frame:
     return shop.keep(frame)
 
 
-def _write_flawless(path: Path, target: Path) -> bool:
+def _flawless_file(folder: Path, task: tuple[int, Path]) -> bool:
+    number, path = task
+    if path.suffix == ".csv" and not _ends_with_a_line(path):
+        return False
+    return _write_flawless(path, folder / f"{number}.parquet", number << FILE_BITS)
+
+
+def _cut_off(several: bool, path: Path) -> bool:
+    """Whether a file of a group ends within a line; a file of any system may."""
+    return several and path.suffix == ".csv" and not _ends_with_a_line(path)
+
+
+def _fields_file(folder: Path, task: tuple[int, Path]) -> None:
+    number, path = task
+    widths = {kind: width for kind, (width, _) in FIELDS.items()}
+    target = folder / f"{number}.parquet"
+    write_answers(path, target, PATTERN, widths, 0, number << FILE_BITS)
+
+
+def _write_flawless(path: Path, target: Path, place: int = 0) -> bool:
     """Write the answers as Parquet; False if any line is not an answer or out of range."""
-    place = 0
-    with pq.ParquetWriter(target, TYPED, compression="zstd", use_dictionary=False) as writer:
+    with (
+        written(target) as file,
+        pq.ParquetWriter(file, TYPED, compression="zstd", use_dictionary=False) as writer,
+    ):
         for block in blocks_of(path):
             columns = _flawless(split_lines(block))
             if columns is None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from linearroad.storage import typed
+
 if TYPE_CHECKING:
     from linearroad.validation.verdict import Verdict
 
@@ -21,12 +23,16 @@ def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help)
 
 
-Input = Annotated[Path, _option("The input of the run.")]
+def _path(help: str) -> Any:
+    return typer.Option(help=help, parser=typed, metavar="PATH")
+
+
+Input = Annotated[Path, _path("The input of the run.")]
 _OUTPUT = "The output directory of a run, or a file of answers of any system."
-Output = Annotated[Path, _option(_OUTPUT)]
-HistoryFrom = Annotated[Path | None, _option("Generated directory with history.")]
-Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
-SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
+Output = Annotated[Path, _path(_OUTPUT)]
+HistoryFrom = Annotated[Path | None, _path("Generated directory with history.")]
+Tolls = Annotated[Path | None, _path("TollHistory file, flat or Parquet.")]
+SegmentHistory = Annotated[Path | None, _path("SegmentHistory file, flat or Parquet.")]
 _RULES = "Rule set: paper, brandeis, walmart or thesis; default: that of the run."
 Rules = Annotated[str | None, _option(_RULES)]
 _MINUTES = "Check only this many minutes, if the run stopped there."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from linearroad.validation.accounts import balances
 from linearroad.validation.answers import LIMITS_S
 from linearroad.validation.expected import Expected
+from linearroad.validation.flat import FILE_BITS
 from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["OLDEST_BALANCE_S", "TRAVEL_MARGIN", "Comparison", "compare"]
@@ -186,16 +187,16 @@ def _unlike(shop: Workshop, answers: Frame, timed: bool) -> Frame:
 def _disordered(shop: Workshop, answers: Frame) -> Frame:
     """Seconds with an answer that follows an answer of a later second in the file."""
     return shop.table(
-        """
+        f"""
         SELECT 'disorder' AS kind, type, time, CAST(NULL AS int) AS key,
                CAST(NULL AS int) AS expected_value, CAST(NULL AS bigint) AS expected_amount,
                CAST(NULL AS int) AS answered_value, CAST(NULL AS bigint) AS answered_amount,
                CAST(NULL AS bigint) AS emit_ms, CAST(NULL AS string) AS text
-        FROM (SELECT *, min(first) OVER (ORDER BY time DESC
+        FROM (SELECT *, min(first) OVER (PARTITION BY file ORDER BY time DESC
                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS overtaken
-              FROM (SELECT time, min(place) AS first, max(place) AS last,
-                           max_by(type, place) AS type
-                    FROM {answers} GROUP BY time))
+              FROM (SELECT shiftright(place, {FILE_BITS}) AS file, time, min(place) AS first,
+                           max(place) AS last, max_by(type, place) AS type
+                    FROM {{answers}} GROUP BY 1, 2))
         WHERE last > overtaken
         """,
         answers=answers,

@@ -42,7 +42,7 @@ def expect(shop: Workshop, rows: Input, history: History, rules: str, say: Say =
     say("quoting tolls and finding accidents")
     accidents = accident_minutes(shop, followed.standing, rules, rows.last_second // 60 + 1)
     quotes = shop.keep(quote(shop, followed.counted, accidents, rules))
-    notified = notify(shop, followed.entered, quotes)
+    notified = notify(shop, followed.entered, quotes, shop.rows_kept)
     charged = shop.keep(charges(shop, notified, rules))
     say("answering requests")
     travelled = shop.keep(travel_times(shop, rows.requests, history.segments))

@@ -11,6 +11,7 @@ import io
 import lzma
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -20,9 +21,12 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from linearroad.files import whole
+from linearroad.storage import writable
 from xstream.errors import InputError
 
 __all__ = [
+    "FILE_BITS",
     "PLACE",
     "blocks_of",
     "lines_of",
@@ -30,23 +34,37 @@ __all__ = [
     "split_lines",
     "write_answers",
     "write_rows",
+    "written",
 ]
 
 BLOCK_BYTES = 16 << 20
-PLACE = "place"  # the number of a row in its file
+PLACE = "place"  # the number of a row in its file, and from this bit on that of its file
+FILE_BITS = 54
 _ORDINARY = b"0123456789,-\n"
 _INTEGER = re.compile(rb"-?[0-9]+")
 _INT32 = np.iinfo(np.int32)
 
 
+@contextmanager
+def written(target: Path) -> Iterator[Any]:
+    """What pyarrow writes to; the file has its name when it is complete."""
+    with whole(target) as temporary:
+        file = writable(temporary)
+        try:
+            yield file
+        finally:
+            if file is not temporary:
+                file.close()
+
+
 def open_flat(path: Path) -> BinaryIO:
     """A flat file, plain or compressed."""
     if path.suffix == ".xz":
-        return cast(BinaryIO, lzma.open(path))
+        return cast(BinaryIO, lzma.open(path.open("rb")))
     compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
     if compression is None:
         return path.open("rb")
-    return cast(BinaryIO, pa.input_stream(path, compression=compression))
+    return cast(BinaryIO, pa.input_stream(path.open("rb"), compression=compression))
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
@@ -121,7 +139,10 @@ def write_rows(path: Path, target: Path, names: tuple[str, ...]) -> None:
     """Write the rows of a flat file as Parquet: int32 columns, and their place in the file."""
     schema = pa.schema([*((name, pa.int32()) for name in names), (PLACE, pa.int64())])
     place = 0
-    with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=False) as writer:
+    with (
+        written(target) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
+    ):
         for block in blocks_of(path):
             columns = _at_once(block, names)
             if columns is None:
@@ -156,7 +177,7 @@ def split_lines(block: bytes) -> Any:
 
 
 def write_answers(
-    path: Path, target: Path, pattern: str, widths: dict[int, int], kind_field: int
+    path: Path, target: Path, pattern: str, widths: dict[int, int], kind_field: int, place: int = 0
 ) -> None:
     """Write the lines of a flat file of answers as Parquet: their fields as text.
 
@@ -167,8 +188,10 @@ def write_answers(
     most = max(widths.values())
     texts = [(f"f{i}", pa.string()) for i in range(most)]
     schema = pa.schema([("kind", pa.int8()), *texts, ("line", pa.string()), (PLACE, pa.int64())])
-    place = 0
-    with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=False) as writer:
+    with (
+        written(target) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
+    ):
         for block in blocks_of(path):
             lines = split_lines(block)
             places = pa.array(np.arange(place, place + len(lines), dtype=np.int64))

@@ -6,6 +6,7 @@ not read here, so a store that differs from the tables is noticed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.generation.manifest import read_manifest
-from linearroad.spark import attempt, run_tasks
+from linearroad.storage import readable, spark_uri
 from linearroad.validation.tables import Frame, Workshop
 from xstream.errors import InputError
 
@@ -29,6 +30,8 @@ NEVER = 1e-9  # far less than any two different means or times can be apart
 SHAPE = (2, 100, 1440)  # directions, segments and minutes
 CELLS = 2 * 100 * 1440
 JOURNEY = "time int, qid int, traveltime int, toll bigint"
+SPENT = "time int, qid int, balance bigint"
+TASKS_PER_SLOT = 8
 _ANSWERED = pa.schema([
     ("time", pa.int32()), ("qid", pa.int32()), ("traveltime", pa.int32()), ("toll", pa.int64()),
 ])  # fmt: skip
@@ -36,9 +39,9 @@ _ANSWERED = pa.schema([
 
 @dataclass(frozen=True)
 class History:
-    """The two tables; None where a run had none. Generated segments are a folder of days."""
+    """The two tables; None where a run had none, folders of days of a generated directory."""
 
-    tolls: Frame | None
+    tolls: Frame | Path | None
     segments: Frame | Path | None
 
 
@@ -48,8 +51,7 @@ def find_history(
     """The tables that a run was given by the same options."""
     days, folder = None, None
     if directory is not None:
-        days_folder = _generated(directory, "tolls")
-        days = shop.spark.read.parquet(str(days_folder))
+        days = _generated(directory, "tolls")
         folder = _generated(directory, "segments")
     return History(
         days if tolls is None else _table(shop, tolls, TOLLS),
@@ -60,7 +62,7 @@ def find_history(
 def _generated(directory: Path, name: str) -> Path:
     read_manifest(directory)
     folder = directory / "history" / name
-    if not any(folder.glob("xway=*/day-*.parquet")):
+    if not (folder / "xway=0" / "day-01.parquet").is_file():
         raise InputError(f"{directory} has no history: generate it with --history")
     return folder
 
@@ -70,22 +72,25 @@ def _table(shop: Workshop, path: Path, columns: tuple[str, ...]) -> Frame:
         raise InputError(f"{path} does not exist")
     if path.suffix == ".parquet":
         try:
-            present = [name.lower() for name in pq.read_schema(path).names]
+            present = [name.lower() for name in pq.read_schema(readable(path)).names]
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} is not a Parquet file: {error}") from error
         missing = [name for name in columns if name not in present]
         if missing:
             raise InputError(f"{path} has no column {missing[0]!r}")
-        return shop.spark.read.parquet(str(path)).select(*columns)
+        return shop.read(path).select(*columns)
     schema = ", ".join(f"{name} int" for name in columns)
-    return shop.spark.read.option("mode", "FAILFAST").csv(str(path), schema=schema)
+    return shop.spark.read.option("mode", "FAILFAST").csv(spark_uri(path), schema=schema)
 
 
-def expenditures(shop: Workshop, requests: Frame, tolls: Frame | None) -> Frame:
+def expenditures(shop: Workshop, requests: Frame, tolls: Frame | Path | None) -> Frame:
     """`time, qid, balance` from TollHistory; 0 without a row."""
     asked = requests.where("type = 3")
     if tolls is None:
         return asked.selectExpr("time", "qid", "0L AS balance")
+    if isinstance(tolls, Path):
+        asked = asked.select("time", "qid", "vid", "xway", "day")
+        return _by_file(shop, asked, ("xway", "day"), partial(_spent, folder=tolls), SPENT)
     # The table is large and few of its rows are needed, so they are selected first.
     found = shop.table(
         """
@@ -126,7 +131,8 @@ def travel_times(
     rules = how or Journeys()
     journeys = asked.select("time", "qid", "xway", "sinit", "send", "dow", "tod")
     if isinstance(segments, Path):
-        return _from_days(shop, journeys, segments, rules)
+        function = partial(_of_days, folder=segments, rules=rules)
+        return _by_file(shop, journeys, ("xway", "dow"), function, JOURNEY)
     # Ten days of a segment and minute are averaged where the journeys are computed: grouping them
     # here would shuffle the largest table of all twice.
     known = shop.table(
@@ -145,31 +151,53 @@ def travel_times(
     )
 
 
-def _from_days(shop: Workshop, journeys: Frame, folder: Path, rules: Journeys) -> Frame:
-    """One task per expressway and day of the week reads its ten files: nothing is shuffled."""
-    asked = attempt(journeys.toArrow)
-    xway, dow = asked["xway"].to_numpy(), asked["dow"].to_numpy()
-    tasks = []
-    for code in np.unique(xway.astype(np.int64) * 8 + dow).tolist():
-        mine = asked.take(np.flatnonzero((xway == code // 8) & (dow == code % 8)))
-        days = [day for day in range(1, 71) if (4 - day + 70) % 7 + 1 == code % 8]
-        files = [folder / f"xway={code // 8}" / f"day-{day:02d}.parquet" for day in days]
-        tasks.append((mine, [file for file in files if file.exists()]))
-    found = run_tasks(shop.spark, partial(_of_days, rules=rules), tasks)
-    target = shop.folder / "journeys.parquet"
-    pq.write_table(pa.concat_tables([_ANSWERED.empty_table(), *found]), target)
-    return shop.spark.read.parquet(str(target))
+def _by_file(
+    shop: Workshop, asked: Frame, keys: tuple[str, str], function: Callable[[Any], Any], schema: str
+) -> Frame:
+    """Send requests to tasks that read the files of their expressway and day; the files, which are
+    far larger, are not sent, and nothing is collected."""
+    # A number of its own keeps Spark from joining partitions that are small, but slow.
+    spread = asked.repartition(TASKS_PER_SLOT * shop.slots, *keys)
+    # Spark looks at the parameters of what it calls.
+    return spread.groupBy(*keys).applyInArrow(lambda table: function(table), schema=schema)
 
 
-def _of_days(task: tuple[pa.Table, list[Path]], rules: Journeys) -> pa.Table:
-    asked, files = task
+def _spent(asked: pa.Table, folder: Path) -> pa.Table:
+    """The expenditures of one expressway and day, from its file."""
+    xway, day = asked["xway"][0].as_py(), asked["day"][0].as_py()
+    file = folder / f"xway={xway}" / f"day-{day:02d}.parquet"
+    balance = np.zeros(len(asked), np.int64)
+    if file.exists():
+        known = _read_day(file, ("vid", "day", "tolls"))
+        order = np.argsort(known["vid"], kind="stable")
+        vids, tolls = known["vid"][order], known["tolls"][order]
+        wanted = asked["vid"].to_numpy()
+        place = np.minimum(np.searchsorted(vids, wanted), max(len(vids) - 1, 0))
+        if len(vids):
+            balance = np.where(vids[place] == wanted, tolls[place], 0).astype(np.int64)
+    return pa.table({"time": asked["time"], "qid": asked["qid"], "balance": balance})
+
+
+def _read_day(file: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """The columns of a day, one of which is `day`."""
+    table = pq.ParquetFile(readable(file), page_checksum_verification=True).read(list(names))
+    column = {name: table[name].to_numpy() for name in names}
+    if (column["day"] != int(file.stem.removeprefix("day-"))).any():
+        raise InputError(f"{file} has rows of another day")
+    return column
+
+
+def _of_days(asked: pa.Table, folder: Path, rules: Journeys) -> pa.Table:
+    """The journeys on one expressway and day of the week, from its ten files."""
+    xway, dow = asked["xway"][0].as_py(), asked["dow"][0].as_py()
+    days = [day for day in range(1, 71) if (4 - day + 70) % 7 + 1 == dow]
+    files = [folder / f"xway={xway}" / f"day-{day:02d}.parquet" for day in days]
     cells: list[NDArray[Any]] = [np.zeros(0, np.int32)]
     lavs, cnts = list(cells), list(cells)
     for file in files:
-        day = pq.ParquetFile(file, page_checksum_verification=True).read()
-        column = {name: day[name].to_numpy() for name in ("day", "dir", "seg", "min", "lav", "cnt")}
-        if (column["day"] != int(file.stem.removeprefix("day-"))).any():
-            raise InputError(f"{file} has rows of another day")
+        if not file.exists():
+            continue
+        column = _read_day(file, ("day", "dir", "seg", "min", "lav", "cnt"))
         cells.append((column["dir"] * 100 + column["seg"]) * 1440 + column["min"] - 1)
         lavs.append(column["lav"])
         cnts.append(column["cnt"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from linearroad.failures import one_sentence
-from linearroad.files import whole
 from linearroad.generation.manifest import write_json
 from linearroad.spark import attempt, session
+from linearroad.storage import absolute, check_writable, is_remote, place, rename, spark_uri
 from linearroad.validation import thesis
 from linearroad.validation.answers import RULES, Run, emits_differ, read_answers, read_run
 from linearroad.validation.comparison import Comparison, compare
@@ -24,7 +23,7 @@ from linearroad.validation.rows import input_files, read_input
 from linearroad.validation.tables import Frame, Workshop, workshop
 from linearroad.validation.verdict import Verdict, share, type_figures
 from linearroad.validation.words import in_words
-from xstream.console import check_output_directory, check_output_file, interrupted_with
+from xstream.console import check_output_file, interrupted_with
 from xstream.errors import InputError
 
 __all__ = ["HistoryPaths", "Shown", "validate"]
@@ -63,6 +62,7 @@ def validate(
     Writes `validation.json` and the differences into the directory, or next to the file.
     """
     began = time.monotonic()
+    input, output = place(input), place(output)
     run = read_run(output)
     output = run.directory
     rules = rules or str(run.summary.get("rules", "paper"))
@@ -72,10 +72,12 @@ def validate(
         raise InputError(f"--minutes must be from 1 to {MOST_MINUTES}, not {minutes}")
     thesis.Tariff(**(tariff or {}))  # refused before Spark starts, and under any rules
     size = sum(file.stat().st_size for file in input_files(input))
-    paths = history or HistoryPaths()
-    check_output_directory(output)
+    given = history or HistoryPaths()
+    paths = HistoryPaths(*map(absolute, (given.directory, given.tolls, given.segments)))
+    check_writable(output)
     for name in (VALIDATION, DIFFERENCES):
-        check_output_file(output / name)
+        if not is_remote(output):
+            check_output_file(output / name)
     with one_sentence(output):
         (output / VALIDATION).unlink(missing_ok=True)  # an older verdict no longer applies
         say("starting Spark")
@@ -223,10 +225,9 @@ def _described(
     told = shop.keep(differences())
     ordered = told.orderBy("time", "type", "key", "kind")
     folder = shop.folder / "one-file"
-    attempt(lambda: ordered.coalesce(1).write.parquet(str(folder)))
+    attempt(lambda: ordered.coalesce(1).write.parquet(spark_uri(folder)))
     (part,) = folder.glob("part-*.parquet")
-    with whole(target) as temporary:
-        os.replace(part, temporary)
+    rename(part, target)
     first = shop.rows(ordered.limit(IN_REPORT))
     verdict.first_differences = [row["sentence"] for row in first[:FIRST]]
     verdict.differences_file = DIFFERENCES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,6 @@ __all__ = ["write_report"]
 COLORS = plots.COLORS
 MINUTE = "minute of the stream"
 RATE_S = 10  # the input rate is a mean over this many seconds
-STYLE = """<style>
-.verdict{padding:.8em 1em;border-left:6px solid;border-radius:4px;font-size:1.05em;max-width:none}
-.passed{background:#eaf6ee;border-color:#2e8b57}.failed{background:#fbecea;border-color:#c0392b}
-.counts th,.counts td{text-align:right;padding-right:.55rem}.words td:first-child{min-width:0}
-.counts th:first-child,.counts td:first-child{text-align:left}
-.words td:last-child{white-space:normal;min-width:16em}
-td .bad{font-weight:600}.differences{max-height:24rem;overflow:auto}
-</style>"""
 
 
 def _lines(
@@ -213,8 +205,13 @@ def _run_origin(directory: Path) -> str:
         return ""  # answers of another system, or of an older version
 
 
-def write_report(directory: Path, shown: Shown) -> Path:
-    """Write `report.html` beside the answers."""
+def write_report(
+    directory: Path,
+    shown: Shown,
+    title: str = "Linear Road: validation",
+    before: Sequence[str] = (),
+) -> Path:
+    """Write `report.html` beside the answers, with any parts before the checks."""
     verdict = shown.verdict
     figures = [_shares(verdict), _counts(verdict)]
     if verdict.paced:
@@ -224,12 +221,14 @@ def write_report(directory: Path, shown: Shown) -> Path:
     if verdict.bad_rows:
         note += f", {verdict.bad_rows:,} bad rows left out"
     kind = "passed" if verdict.passed else "failed"
+    told = f'<p class="verdict {kind}">{escape(verdict.line())}</p>'
+    drawn = plots_html(figures, "".join(before).count('class="plot"'))
     body = [
-        STYLE, f'<p class="verdict {kind}">{escape(verdict.line())}</p>', _run_origin(directory),
+        *before, section("The checks", told) if before else told, _run_origin(directory),
         _differences(shown), section("Answers by type", _types(verdict)),
-        section("Over the stream", drawn) if (drawn := plots_html(figures)) else "",
+        section("Over the stream", drawn) if drawn else "",
     ]  # fmt: skip
     note += f"; checked in {verdict.seconds:.0f} s."
     path = directory / "report.html"
-    write(path, document("Linear Road: validation", body, machine(), note))
+    write(path, document(title, body, machine(), note))
     return path

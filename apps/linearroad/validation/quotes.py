@@ -6,6 +6,7 @@ from linearroad.validation.tables import Frame, Workshop
 
 __all__ = ["notify", "quote"]
 
+MOST_BROADCAST = 1_000_000  # rows: about 25 expressways of three hours
 # LAV as it is sent: `average` is that of a minute's vehicles, `speed` and `reports` are sums.
 # Means are exact to far below 1e-9, so that a mean of 40 is never 39.
 LAV = {
@@ -66,13 +67,17 @@ def quote(shop: Workshop, counted: Frame, accidents: Frame, rules: str) -> Frame
     )
 
 
-def notify(shop: Workshop, entered: Frame, quotes: Frame) -> Frame:
-    """Every segment entered, with the toll that is quoted for it; none on the exit lane."""
+def notify(shop: Workshop, entered: Frame, quotes: Frame, rows: int) -> Frame:
+    """Every segment entered, with the toll that is quoted for it; none on the exit lane.
+
+    `rows` are those of the quotes. The driver collects what is broadcast, so many are joined.
+    """
+    hint = "/*+ BROADCAST(q) */" if rows <= MOST_BROADCAST else ""
     return shop.table(
-        """
-        SELECT /*+ BROADCAST(q) */ e.vid, e.xway, e.dir, e.seg, e.time, e.lane, e.first,
+        f"""
+        SELECT {hint} e.vid, e.xway, e.dir, e.seg, e.time, e.lane, e.first,
                q.lav, q.accident_seg, IF(e.lane = 4, 0L, q.toll) AS toll
-        FROM {entered} AS e JOIN {quotes} AS q
+        FROM {{entered}} AS e JOIN {{quotes}} AS q
         ON e.xway = q.xway AND e.dir = q.dir AND e.seg = q.seg
            AND e.time DIV 60 + 1 = q.minute
         """,

@@ -7,19 +7,20 @@ on one expressway in one second the first counts: in file order, and by the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearroad.generation.manifest import read_manifest
-from linearroad.validation.flat import write_rows
-from linearroad.validation.sources import COLUMNS, REQUESTED, Sources, count, is_plain
-from linearroad.validation.tables import Frame, Workshop
+from linearroad.spark import run_tasks
+from linearroad.storage import readable
+from linearroad.validation.flat import FILE_BITS, write_rows
+from linearroad.validation.sources import COLUMNS, REQUESTED, Sources, count, survey
+from linearroad.validation.tables import Frame, Workshop, place_of
 from xstream.errors import InputError
 
 __all__ = ["COLUMNS", "Input", "input_files", "read_input"]
@@ -31,8 +32,6 @@ REQUEST = """type IN (2, 3, 4) AND time >= 0 AND vid >= 0 AND qid >= 0 AND CASE 
     WHEN 3 THEN xway >= 0 AND day BETWEEN 1 AND 69
     WHEN 4 THEN xway >= 0 AND sinit BETWEEN 0 AND 99 AND send BETWEEN 0 AND 99
         AND dow BETWEEN 1 AND 7 AND tod BETWEEN 1 AND 1440 END"""
-# A row's place in the input: its file, then its place in the file.
-FILE_BITS = 54
 
 
 @dataclass(frozen=True)
@@ -65,21 +64,19 @@ def input_files(path: Path) -> list[Path]:
     return found
 
 
-def _converted(shop: Workshop, path: Path, number: int) -> Path:
+def _converted(folder: Path, task: tuple[int, Path]) -> Path:
     """Where the rows of a file are as Parquet: a flat file is converted."""
-    return path if path.suffix == ".parquet" else shop.folder / f"rows-{number}.parquet"
-
-
-def _of_flat(shop: Workshop, path: Path, number: int) -> Frame:
-    """Fifteen integers per line; a line that cannot be parsed is null in all of them."""
-    target = _converted(shop, path, number)
+    number, path = task
+    if path.suffix == ".parquet":
+        return path
+    target = folder / f"rows-{number}.parquet"
     write_rows(path, target, COLUMNS)
-    return shop.spark.read.parquet(str(target))
+    return target
 
 
 def _of_parquet(shop: Workshop, path: Path) -> Frame:
     try:
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(readable(path))
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from error
     kinds = {name.lower(): schema.field(name).type for name in schema.names}
@@ -89,12 +86,11 @@ def _of_parquet(shop: Workshop, path: Path) -> Frame:
         if not pa.types.is_integer(kinds[name]):
             raise InputError(f"{path}: column {name!r} is {kinds[name]}, not int32")
     whole = [f"try_cast({name} AS int) AS {name}" for name in COLUMNS]
-    return shop.spark.read.parquet(str(path)).selectExpr(*whole, "_metadata.row_index AS place")
+    return shop.read(path).selectExpr(*whole, "_metadata.row_index AS place")
 
 
 def _paper(shop: Workshop, path: Path, number: int) -> Frame:
-    flat = path.suffix != ".parquet"
-    return _of_flat(shop, path, number) if flat else _of_parquet(shop, path)
+    return _of_parquet(shop, path)
 
 
 @dataclass(frozen=True)
@@ -153,50 +149,70 @@ def _in_order(shop: Workshop, rows: Frame, seconds: Frame) -> Frame:
 def read_input(shop: Workshop, path: Path, before: int | None, form: Form = PAPER) -> Input:
     """The rows of an input that count, of the seconds before `before`."""
     paths = input_files(path)
-    files = [_numbered(shop, form, file, n) for n, file in enumerate(paths)]
-    rows = reduce(lambda one, other: one.unionAll(other), files)
+    sources = None
+    if form is PAPER:
+        convert = partial(_converted, shop.subfolder("rows"))
+        paths = run_tasks(shop.spark, convert, list(enumerate(paths)))
+        sources = survey(shop.spark, paths, before)
+    if sources is not None:
+        rows = _of_plain(shop, paths)  # one plan, whatever their number
+    else:
+        files = [_numbered(shop, form, file, n) for n, file in enumerate(paths)]
+        rows = reduce(lambda one, other: one.unionAll(other), files)
     if before is not None:
         rows = rows.where(f"time IS NULL OR time < {before}")
-    if form is PAPER:
-        sources = Sources(tuple(_converted(shop, file, n) for n, file in enumerate(paths)), before)
-        read = _without_spark(shop, rows, sources)
-        if read is not None:
-            return read
+    if sources is not None and (read := _without_spark(shop, rows, sources)) is not None:
+        return read
+    return _with_spark(shop, rows, form)
+
+
+def _of_plain(shop: Workshop, paths: Sequence[Path]) -> Frame:
+    """The rows of files whose columns are all int32."""
+    table = shop.read(*paths).selectExpr(
+        *COLUMNS, f"_metadata.row_index + {place_of(paths)} AS place"
+    )
+    return table.selectExpr("*", f"CAST(shiftright(place, {FILE_BITS}) AS int) AS file")
+
+
+def _with_spark(shop: Workshop, rows: Frame, form: Form) -> Input:
+    """The same with Spark's own sorting: rows may be out of order, and files share expressways."""
     seconds = shop.keep(_seconds(shop, rows, form))
-    counts = shop.rows(seconds)
-    if any(second["time"] is not None and _overtaken(second) for second in counts):
+    (found,) = shop.rows(
+        seconds.selectExpr(
+            "coalesce(sum(IF(time IS NULL, counted, 0L)), 0L) AS bad",
+            "coalesce(bool_or(time IS NOT NULL AND last > overtaken), false) AS disorder",
+        )
+    )
+    if found["disorder"]:
         rows = _in_order(shop, rows, seconds)
-    rate: dict[int, int] = {}
-    for second in counts:
-        if second["time"] is not None:
-            rate[second["time"]] = rate.get(second["time"], 0) + second["counted"]
+    counts = shop.rows(
+        shop.table(
+            "SELECT time, sum(counted) AS counted FROM {seconds} WHERE time IS NOT NULL GROUP BY 1",
+            seconds=seconds,
+        )
+    )
+    rate = {row["time"]: row["counted"] for row in sorted(counts, key=lambda row: row["time"])}
     return Input(
         reports=rows.where(form.report).selectExpr(*form.reported),
         requests=shop.keep(rows.where(form.request).selectExpr(*form.requested)),
         rows=sum(rate.values()),
-        bad_rows=sum(second["counted"] for second in counts if second["time"] is None),
+        bad_rows=found["bad"],
         last_second=max(rate, default=0),
         rows_by_second=rate,
     )
 
 
 def _without_spark(shop: Workshop, rows: Frame, sources: Sources) -> Input | None:
-    if not all(is_plain(file) for file in sources.files):
-        return None
     folder = shop.folder / "requests"
     counted = count(shop.spark, sources, folder)
     if counted is None:
         return None
     return Input(
         reports=rows.where(REPORT).selectExpr(*PAPER.reported),
-        requests=shop.spark.read.parquet(str(folder)),
+        requests=shop.read(folder),
         rows=sum(counted.rate.values()),
         bad_rows=counted.bad_rows,
         last_second=max(counted.rate, default=0),
         rows_by_second=counted.rate,
         sources=sources,
     )
-
-
-def _overtaken(second: dict[str, Any]) -> bool:
-    return second["overtaken"] is not None and second["last"] > second["overtaken"]

@@ -21,10 +21,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from linearroad.spark import run_tasks
+from linearroad.storage import make_folder, readable
 from linearroad.validation.chains import follow_paper
-from linearroad.validation.flat import PLACE
+from linearroad.validation.flat import PLACE, written
 
-__all__ = ["COLUMNS", "REQUESTED", "Counted", "Sources", "count", "follow_shares", "is_plain"]
+__all__ = [
+    "COLUMNS",
+    "REQUESTED",
+    "Counted",
+    "Sources",
+    "count",
+    "follow_shares",
+    "is_plain",
+    "survey",
+]
 
 COLUMNS = (
     "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send",
@@ -46,6 +56,9 @@ class Sources:
 
     files: tuple[Path, ...]
     before: int | None
+    #: Row groups and rows of each file.
+    groups: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +82,29 @@ class _Part:
 
 def is_plain(path: Path) -> bool:
     """Whether a Parquet file has all columns as int32."""
-    schema = pq.read_schema(path)
+    schema = pq.read_schema(readable(path))
     return all(name in schema.names and schema.field(name).type == pa.int32() for name in COLUMNS)
+
+
+def _size(path: Path) -> tuple[int, int] | None:
+    """The row groups and rows of a plain file."""
+    try:
+        if not is_plain(path):
+            return None
+        metadata = pq.read_metadata(readable(path))
+    except (OSError, pa.ArrowException):
+        return None  # is reported where all files are read
+    return metadata.num_row_groups, metadata.num_rows
+
+
+def survey(spark: Any, paths: Sequence[Path], before: int | None) -> Sources | None:
+    """The files, with their sizes; None if any of them has other columns."""
+    sizes = run_tasks(spark, _size, list(paths))
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return None
+    groups, rows = (tuple(each) for each in zip(*known, strict=True))
+    return Sources(tuple(paths), before, groups, rows)
 
 
 def _between(values: NDArray[np.int32], low: int, high: int) -> Flags:
@@ -102,7 +136,7 @@ def _groups(
     path: Path, names: Sequence[str], groups: Sequence[int], before: int | None
 ) -> Iterator[Columns]:
     """Row groups as numpy columns; a row that cannot be parsed is -1 in all of them."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with pq.ParquetFile(readable(path), page_checksum_verification=True) as file:
         for group in groups:
             table = file.read_row_group(group, columns=list(names), use_threads=False)
             column = {name: pc.fill_null(table[name], -1).to_numpy() for name in names}
@@ -128,7 +162,8 @@ def _count_part(task: tuple[Path, range, Path], before: int | None) -> _Part:
         xways.update(pc.unique(pa.array(column["xway"][reports])).to_pylist())
         found.append({name: column[name][requests] for name in REQUESTED})
     joined = {name: np.concatenate([each[name] for each in found]) for name in REQUESTED}
-    pq.write_table(pa.table(joined), target)
+    with written(target) as requests:
+        pq.write_table(pa.table(joined), requests)
     time = np.concatenate(times)
     first = int(time.min(initial=np.iinfo(np.int32).max))
     in_order &= len(time) == 0 or int(time.max()) - first < MOST_SECONDS
@@ -138,11 +173,10 @@ def _count_part(task: tuple[Path, range, Path], before: int | None) -> _Part:
 
 def count(spark: Any, sources: Sources, folder: Path) -> Counted | None:
     """Count the rows by second and write all requests into `folder`, if the files allow that."""
-    folder.mkdir()
+    make_folder(folder)
     tasks = [
         (path, range(start, min(start + GROUPS_PER_TASK, groups)), folder / f"{n}-{start}.parquet")
-        for n, path in enumerate(sources.files)
-        for groups in [pq.read_metadata(path).num_row_groups]
+        for n, (path, groups) in enumerate(zip(sources.files, sources.groups, strict=True))
         for start in range(0, max(groups, 1), GROUPS_PER_TASK)
     ]
     if any(not len(groups) for _, groups, _ in tasks):
@@ -166,10 +200,10 @@ def count(spark: Any, sources: Sources, folder: Path) -> Counted | None:
 
 def follow_shares(spark: Any, sources: Sources, folder: Path) -> None:
     """Write the rows of `chains.SCHEMA` for all reports into `folder`."""
-    folder.mkdir()
+    make_folder(folder)
     tasks = []
-    for path in sources.files:
-        shares = -(-max(pq.read_metadata(path).num_rows, 1) // ROWS_PER_SHARE)
+    for path, rows in zip(sources.files, sources.rows, strict=True):
+        shares = -(-max(rows, 1) // ROWS_PER_SHARE)
         tasks += [(path, share, shares) for share in range(shares)]
     named = [(*task, folder / f"{n}.parquet") for n, task in enumerate(tasks)]
     run_tasks(spark, partial(_follow_share, before=sources.before), named)
@@ -179,13 +213,14 @@ def _follow_share(task: tuple[Path, int, int, Path], before: int | None) -> None
     path, share, shares, target = task
     followed = list(follow_paper(_share(path, share, shares, before)))
     if followed:
-        pq.write_table(pa.Table.from_batches(followed), target, compression="zstd")
+        with written(target) as file:
+            pq.write_table(pa.Table.from_batches(followed), file, compression="zstd")
 
 
 def _share(path: Path, share: int, shares: int, before: int | None) -> Iterator[Any]:
     """The reports of every `shares`-th vehicle of a file."""
     place = 0
-    groups = range(pq.read_metadata(path).num_row_groups)
+    groups = range(pq.read_metadata(readable(path)).num_row_groups)
     for column in _groups(path, REPORTED, groups, before):
         mine = np.flatnonzero(_reports(column) & (column["vid"] % shares == share))
         kept = {name: column[name][mine] for name in REPORTED}

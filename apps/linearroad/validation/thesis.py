@@ -6,7 +6,6 @@ accident and order, an answer to a request by QID.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from linearroad.validation import thesis_rows
@@ -15,10 +14,8 @@ from linearroad.validation.flat import write_answers
 from linearroad.validation.history import Journeys, travel_times
 from linearroad.validation.rows import Form, Input, read_input
 from linearroad.validation.tables import Frame, Workshop, require_columns
-from linearroad.validation.thesis_accounts import INPUT, OUTPUT, accounts_of
-from linearroad.validation.thesis_choices import with_choices
 from linearroad.validation.thesis_expected import known_of
-from xstream.errors import InputError
+from linearroad.validation.thesis_money import Tariff, money_of
 
 __all__ = [
     "LIMITS_S",
@@ -40,20 +37,6 @@ FORM = Form(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Tariff:
-    """The constants of the run."""
-
-    basetoll: int = 2
-    basecredit: int = 50
-    ftmin: int = 500
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < 2**31:
-                raise InputError(f"--{name} must be from 0 to {2**31 - 1}, not {value}")
-
-
 def read_rows(shop: Workshop, path: Path, before: int | None) -> Input:
     """The rows of an input that count."""
     return read_input(shop, path, before, FORM)
@@ -63,7 +46,7 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
     """`type, key, f2, f3, f4, arrival_ms, rank, place, malformed`."""
     if path.suffix == ".parquet":
         require_columns(path, ("arrival", "type", "f1", "f2", "f3", "f4"))
-        told = shop.spark.read.parquet(str(path)).selectExpr(
+        told = shop.read(path).selectExpr(
             "try_cast(type AS int) AS type", "f1 AS key", "f2", "f3", "f4",
             "try_cast(round(arrival * 1000) AS bigint) AS arrival_ms",
             "_metadata.row_index AS place", "to_json(struct(*)) AS line",
@@ -71,7 +54,7 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
     else:
         target = shop.folder / "answers.parquet"
         write_answers(path, target, PATTERN, dict.fromkeys(range(5), 6), 1)
-        told = shop.spark.read.parquet(str(target)).selectExpr(
+        told = shop.read(target).selectExpr(
             "CAST(kind AS int) AS type", "try_cast(f2 AS bigint) AS key",
             "try_cast(f3 AS bigint) AS f2", "try_cast(f4 AS bigint) AS f3",
             "try_cast(f5 AS bigint) AS f4",
@@ -110,29 +93,10 @@ def expect(
 ) -> Frame:
     """`type, time, key, f2, f3, f4, rank`; not `strict`: tolls of any second of the last 60."""
     known = known_of(shop, rows.reports, tariff.basetoll)
-    events = known.events.selectExpr(
-        "*", "CAST(NULL AS array<struct<speed bigint, base bigint>>) AS choices"
+    sent = answers.where("malformed IS NULL AND type = 0").selectExpr(
+        "CAST(key AS int) AS vid", "f3 AS sent_speed", "f2 AS sent_toll", "rank"
     )
-    if not strict:
-        events = with_choices(shop, known.events, known.reports, tariff.basetoll)
-    nothing = "CAST(NULL AS array<struct<speed bigint, base bigint>>) AS choices"
-    parts = [
-        events.selectExpr("0 AS what", "vid", "time", "xway", "entered", "first", "credited",
-                          "speed", "base", "choices", "0 AS kind", "0 AS qid", "0L AS place"),
-        rows.requests.where("type IN (2, 3)").selectExpr(
-            "1 AS what", "vid", "time", "xway", "false AS entered", "false AS first",
-            "false AS credited", "0L AS speed", "0L AS base", nothing, "type AS kind", "qid",
-            "0L AS place"),
-        answers.where("malformed IS NULL AND type = 0").selectExpr(
-            "2 AS what", "CAST(key AS int) AS vid", "0 AS time", "0 AS xway", "false AS entered",
-            "false AS first", "false AS credited", "f3 AS speed", "f2 AS base", nothing,
-            "0 AS kind", "0 AS qid", "rank AS place"),
-    ]  # fmt: skip
-    together = parts[0].unionByName(parts[1]).unionByName(parts[2])
-    together = together.to(shop.spark.createDataFrame([], INPUT).schema)
-    money = together.repartition("vid").mapInArrow(
-        accounts_of(tariff.basecredit, tariff.ftmin), OUTPUT
-    )
+    money = money_of(shop, known, rows.requests, sent, tariff, strict)
     how = Journeys(150, tariff.basetoll, 1)
     return shop.keep(
         shop.table(
@@ -149,7 +113,7 @@ def expect(
                   SELECT 1, time, vid, CAST(xway AS bigint), CAST(mile AS bigint),
                          CAST(dir AS bigint) FROM {alerts})
             """,
-            money=shop.keep(money),
+            money=money,
             travelled=travel_times(shop, rows.requests, segments, how),
             alerts=known.alerts,
         )

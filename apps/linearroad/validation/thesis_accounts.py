@@ -1,7 +1,8 @@
-"""Accounts by the rules of the thesis: the discount makes each toll depend on those before it.
+"""Accounts of vehicles that enter segments of several expressways in one second (thesis).
 
-A partition has all events, requests and notifications of its vehicles. They are processed vehicle
-by vehicle, in order of time, in plain Python: the only part of the validation that is not a table.
+Which notification belongs to which segment is then found by matching. A partition has all events,
+requests and notifications of its vehicles, which are processed one by one, in order of time. These
+vehicles are rare; all others are followed at once, in `thesis_balances`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["INPUT", "OUTPUT", "accounts_of"]
+__all__ = ["ANSWERS", "INPUT", "OUTPUT", "accounts_of"]
 
 EVENT, REQUEST, SENT = range(3)
 #: Events; requests with their kind; notifications that were sent, with the place in the output.
@@ -23,7 +24,7 @@ INPUT = """what int, vid int, time int, xway int, entered boolean, first boolean
     place bigint"""
 #: Expected answers: notifications, balances and expenditures.
 OUTPUT = "type int, time int, key int, f2 bigint, f3 bigint, f4 bigint, rank bigint"
-_ARROW = pa.schema(
+ANSWERS = pa.schema(
     [
         ("type", pa.int32()), ("time", pa.int32()), ("key", pa.int32()), ("f2", pa.int64()),
         ("f3", pa.int64()), ("f4", pa.int64()), ("rank", pa.int64()),
@@ -48,9 +49,9 @@ def accounts_of(credit: int, least: int) -> Callable[[Iterator[Any]], Iterator[A
         for vid, parts in vehicles.items():
             found += Account(credit, least).answers(vid, *parts)
         if found:
-            values = zip(zip(*found, strict=True), _ARROW, strict=True)
+            values = zip(zip(*found, strict=True), ANSWERS, strict=True)
             columns = [pa.array(column, field.type) for column, field in values]
-            yield pa.record_batch(columns, schema=_ARROW)
+            yield pa.record_batch(columns, schema=ANSWERS)
 
     return answers
 

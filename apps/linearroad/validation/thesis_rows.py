@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from linearroad.storage import readable
 from linearroad.validation import rows as paper
 from linearroad.validation.flat import PLACE, lines_of, write_rows
 from linearroad.validation.tables import Frame, Workshop
@@ -46,12 +47,12 @@ def read(shop: Workshop, path: Path, number: int) -> Frame:
     """The nine columns and the place of every row; one that cannot be used is null in all."""
     names = _names(path)
     if path.suffix == ".parquet":
-        table = shop.spark.read.parquet(str(path))
+        table = shop.read(path)
         table = table.selectExpr(*names, "_metadata.row_index AS place")
     else:
         target = shop.folder / f"rows-{number}.parquet"
         _write(path, target, names)
-        table = shop.spark.read.parquet(str(target))
+        table = shop.read(target)
     if names == COLUMNS:
         return table
     told = (f"IF({_GOOD}, {value}, NULL) AS {name}" for name, value in _TRANSLATED.items())
@@ -64,7 +65,7 @@ def _names(path: Path) -> tuple[str, ...]:
         return COLUMNS
     if path.suffix == ".parquet":
         try:
-            present = {name.lower() for name in pq.read_schema(path).names}
+            present = {name.lower() for name in pq.read_schema(readable(path)).names}
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} is not a Parquet file: {error}") from error
         names = paper.COLUMNS if {"seg", "pos"} <= present else COLUMNS

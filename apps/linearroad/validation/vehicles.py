@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linearroad.storage import spark_uri
 from linearroad.validation.chains import COUNTED as SUMS
 from linearroad.validation.chains import ENTERED, SCHEMA, STANDING, follow_paper
 from linearroad.validation.rows import Input
@@ -72,7 +73,7 @@ def _paper(shop: Workshop, rows: Input) -> Followed:
     if rows.sources is not None:
         folder = shop.folder / "followed"
         follow_shares(shop.spark, rows.sources, folder)
-        followed = shop.spark.read.schema(SCHEMA).parquet(str(folder))
+        followed = shop.spark.read.schema(SCHEMA).parquet(spark_uri(folder))
     else:
         spread = rows.reports.repartition("vid")
         followed = shop.keep(spread.mapInArrow(follow_paper, SCHEMA))

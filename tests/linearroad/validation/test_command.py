@@ -77,6 +77,19 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, spoil, sentence: str) -> No
         validate(tmp_path / "rows.csv", tmp_path / "run")
 
 
+def test_paths_may_be_uris(tmp_path: Path) -> None:
+    run_directory(tmp_path / "run")
+    arguments = [
+        "--input",
+        (tmp_path / "rows.csv").as_uri(),
+        "--output",
+        (tmp_path / "run").as_uri(),
+    ]
+    failure = CliRunner().invoke(app, ["validate", *arguments]).exception
+    assert isinstance(failure, InputError)
+    assert str(failure).startswith(f"{tmp_path / 'rows.csv'} does not exist")
+
+
 @pytest.mark.parametrize("name", ["", "validation.json", "differences.parquet"])
 def test_an_output_that_cannot_be_written_is_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -113,7 +126,7 @@ def test_an_intermediate_table_has_all_its_rows_in_a_codec_that_can_be_read(
         parts = list(shop.folder.rglob("part-*.parquet"))
         assert {pq.read_metadata(p).row_group(0).column(0).compression for p in parts} == {"ZSTD"}
         assert kept.count() == 5000
-        monkeypatch.setattr(tables, "rows_written", lambda folder: 4999)
+        monkeypatch.setattr(tables, "rows_written", lambda spark, folder: 4999)
         with pytest.raises(XStreamError, match="4,999 of 5,000 rows of an intermediate table"):
             shop.keep(spark_session.range(5000))
     assert list(tmp_path.iterdir()) == []

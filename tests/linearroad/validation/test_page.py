@@ -20,8 +20,8 @@ TIMELINE = """wall_s,stream_s,lag_s,rows,answers,memory_bytes,cpu_s,surprise
 """
 
 
-@pytest.fixture
-def shown() -> Shown:
+def example() -> Shown:
+    """A verdict with one missing alert."""
     verdict = Verdict("paper", 20.0, True, 1000, 3, 179, "")
     for kind, each in enumerate(verdict.types):
         each.expected, each.answered, each.right = 300, 299, 298
@@ -37,6 +37,11 @@ def shown() -> Shown:
     verdict.differences_file = "differences.parquet"
     sentence = "vehicle 4711 crossed into segment 36 at 1020 s: <none> was sent"
     return Shown(verdict, [{"kind": "missing", "minute": 18, "sentence": sentence}])
+
+
+@pytest.fixture
+def shown() -> Shown:
+    return example()
 
 
 def test_the_page_needs_nothing_else_and_shows_the_resources(shown: Shown, tmp_path: Path) -> None:

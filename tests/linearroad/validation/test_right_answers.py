@@ -11,9 +11,13 @@ from tests.linearroad.validation.runs import expected_answers, line_of, write_ca
 from tests.reference.linearroad_strategies import scenario
 
 pytestmark = pytest.mark.spark
+SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("rules", "seed"), [("paper", 7), ("brandeis", 1), ("walmart", 2)])
+@pytest.mark.parametrize(
+    ("rules", "seed"),
+    [("paper", 7), pytest.param("brandeis", 1, marks=SLOW), pytest.param("walmart", 2, marks=SLOW)],
+)  # fmt: skip
 def test_the_references_answers_are_right(
     spark_session: object, tmp_path: Path, rules: str, seed: int
 ) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from linearroad.validation.job import HistoryPaths, validate
 from linearroad.validation.thesis_accounts import Account
+from linearroad.validation.thesis_balances import settled
 from linearroad.validation.verdict import Verdict
 
 from tests.linearroad.validation.runs import write_run
@@ -131,3 +134,63 @@ def test_a_toll_of_another_second_is_accepted_and_charged(
     assert not judged(tmp_path / "half", case, [stamped(a) for a in other]).passed
     strict = judged(tmp_path / "own", case, [stamped(a) for a in charged], speed="max")
     assert not strict.passed
+
+
+def rows_of_vehicles(choose: random.Random) -> list[dict[str, object]]:
+    """Entries, exits and requests of some vehicles, at most one entry of each in a second."""
+    rows: list[dict[str, object]] = []
+    for vid in range(choose.randint(1, 6)):
+        for second in sorted(choose.sample(range(50), choose.randint(0, 25))):
+            common = {"vid": vid, "time": second, "speed": 30, "sent_speed": 30}
+            nothing = dict.fromkeys(("entered", "first", "credited", "full", "half"), False)
+            nothing |= dict.fromkeys(("base", "sent_toll", "kind", "qid"), 0)
+            base = choose.choice([0, 7, 120, 481])
+            sent = choose.choice([base, base // 2, base + 2])
+            full = sent == base or choose.random() < 0.3
+            half = sent == base // 2 or choose.random() < 0.3
+            if sent == 0:
+                full = half = full or half
+            entry = {"entered": True, "first": choose.random() < 0.3, "base": base,
+                     "sent_toll": sent, "full": full, "half": half}  # fmt: skip
+            if choose.random() < 0.8:
+                credited = choose.random() < 0.3
+                rows.append({**common, **nothing, **entry, "credited": credited, "what": 0,
+                             "xway": choose.randint(0, 2)})  # fmt: skip
+            if choose.random() < 0.2:
+                rows.append({**common, **nothing, "credited": True, "what": 0, "xway": 3})
+            for qid in range(choose.randint(0, 2)):
+                rows.append({**common, **nothing, "what": 1, "kind": choose.choice([2, 3]),
+                             "qid": qid, "xway": choose.randint(-1, 3)})  # fmt: skip
+    choose.shuffle(rows)
+    return rows
+
+
+def one_by_one(rows: list[dict[str, object]]) -> list[tuple[int, ...]]:
+    """The same by the accounts of single vehicles."""
+    found: list[tuple[int, ...]] = []
+    for vid in {row["vid"] for row in rows}:
+        theirs = sorted((row for row in rows if row["vid"] == vid), key=lambda row: row["time"])
+        events = []
+        for row in (row for row in theirs if row["what"] == 0):
+            # The usual second accepts the base, and another one what was sent.
+            pairs = [{"speed": 30, "base": row["sent_toll"]}] if row["full"] else []
+            pairs += [{"speed": 30, "base": 2 * row["sent_toll"]}] if row["half"] else []
+            events.append({**row, "choices": pairs})
+        entered = [row for row in theirs if row["entered"]]
+        sent = [{"base": row["sent_toll"], "speed": 30, "place": place}
+                for place, row in enumerate(entered)]  # fmt: skip
+        asked = [row for row in theirs if row["what"] == 1]
+        found += Account(50, 500).answers(vid, events, asked, sent)  # type: ignore[arg-type]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_vehicles_that_are_followed_together_get_what_each_gets_alone(seed: int) -> None:
+    rows = rows_of_vehicles(random.Random(seed))
+    if not rows:
+        return
+    table = pa.Table.from_pylist(rows)
+    found = settled(table, 50, 500)
+    assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)) == (
+        one_by_one(rows)
+    )

@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from linearroad.validation import answers, sources
 from linearroad.validation.answers import _write_flawless
-from linearroad.validation.sources import COLUMNS, Sources, count, follow_shares, is_plain
+from linearroad.validation.sources import (
+    COLUMNS,
+    Sources,
+    count,
+    follow_shares,
+    is_plain,
+    survey,
+)
 
 LINES = (
     "0,7,30,30.125,-1,0\n1,30,31.5,7,12\n2,60,60.000,59,4,1200\n3,61,61.000,5,90\n4,9,9.1,6,80,-1\n"
@@ -28,6 +35,12 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         return [function(item) for item in items]
 
     monkeypatch.setattr(sources, "run_tasks", run)
+
+
+def sized(paths: tuple[Path, ...], before: int | None) -> Sources:
+    found = survey(None, paths, before)
+    assert found is not None
+    return found
 
 
 def rows(*changes: dict[str, int]) -> list[tuple[int, ...]]:
@@ -73,7 +86,7 @@ def test_rows_are_counted_by_second_and_requests_written(tmp_path: Path) -> None
     )  # fmt: skip
     path = write(tmp_path / "rows.parquet", given)
     assert is_plain(path)
-    counted = count(None, Sources((path,), 90), tmp_path / "requests")
+    counted = count(None, sized((path,), 90), tmp_path / "requests")
     assert counted is not None
     assert counted.rate == {30: 2, 31: 1, 33: 1}
     assert counted.bad_rows == 3
@@ -86,14 +99,14 @@ def test_a_row_out_of_order_leaves_the_file_to_spark(
 ) -> None:
     monkeypatch.setattr(sources, "GROUPS_PER_TASK", 1)
     path = write(tmp_path / "rows.parquet", rows({}, {"time": 31}, {"time": 30}), per_group)
-    assert count(None, Sources((path,), None), tmp_path / "requests") is None
+    assert count(None, sized((path,), None), tmp_path / "requests") is None
 
 
 def test_an_expressway_in_two_files_leaves_them_to_spark(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{n}.parquet", rows({"xway": xway}))
              for n, xway in enumerate((0, 1, 0))]  # fmt: skip
-    assert count(None, Sources(tuple(files[:2]), None), tmp_path / "one") is not None
-    assert count(None, Sources(tuple(files), None), tmp_path / "two") is None
+    assert count(None, sized(tuple(files[:2]), None), tmp_path / "one") is not None
+    assert count(None, sized(tuple(files), None), tmp_path / "two") is None
 
 
 def test_other_columns_leave_the_file_to_spark(tmp_path: Path) -> None:
@@ -113,7 +126,7 @@ def test_shares_of_the_vehicles_are_followed_as_all_at_once(
 
     def entered(folder: str, per_share: int) -> list[tuple[int, ...]]:
         monkeypatch.setattr(sources, "ROWS_PER_SHARE", per_share)
-        follow_shares(None, Sources((path,), None), tmp_path / folder)
+        follow_shares(None, sized((path,), None), tmp_path / folder)
         table = pq.read_table(tmp_path / folder, filters=[("what", "=", 0)])
         return sorted((row["vid"], row["time"], row["seg"]) for row in table.to_pylist())
 
