@@ -1,0 +1,1 @@
+"""bytewax: a dataflow of stateful operators in Python, one worker."""

@@ -1,0 +1,1 @@
+"""DuckDB, polled each second."""

@@ -1,0 +1,1 @@
+"""Flink: a DataStream job in Java, with keyed state, event time and timers."""

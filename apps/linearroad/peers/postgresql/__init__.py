@@ -1,0 +1,1 @@
+"""PostgreSQL: a private cluster, polled each second or with triggers."""

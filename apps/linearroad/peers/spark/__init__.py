@@ -1,0 +1,1 @@
+"""Spark Structured Streaming: stateful processors in Java, in micro-batches of whole seconds."""

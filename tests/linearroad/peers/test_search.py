@@ -1,0 +1,33 @@
+"""The search for the largest L, with halves below the base and copies above it."""
+
+from __future__ import annotations
+
+import pytest
+from linearroad.peers.search import largest
+
+
+def rounded(rated: float) -> float:
+    """What can be tried with a base of ten expressways."""
+    return rated // 10 * 10 if rated >= 10 else max(int(2 * rated) / 2, 0.5)
+
+
+@pytest.mark.parametrize("first", [0.5, 2.0, 10.0, 40.0, 500.0])
+@pytest.mark.parametrize("limit", [0.4, 0.5, 1.0, 3.5, 9.5, 10.0, 37.0, 120.0, 1000.0, 5000.0])
+def test_the_largest_l_that_passes_is_found_within_a_tenth(first: float, limit: float) -> None:
+    asked: list[float] = []
+
+    def probe(rated: float) -> bool:
+        asked.append(rated)
+        return rated <= limit
+
+    found = largest(probe, rounded, first, 1000.0)
+    assert len(asked) == len(set(asked)), "no L is tried twice"
+    assert all(rounded(rated) == rated for rated in asked)
+    if limit < 0.5:
+        assert found == 0
+        return
+    best = rounded(min(limit, 1000.0))
+    assert found in asked
+    assert found <= best <= max(1.1 * found, found + (10 if found >= 10 else 0.5))
+    if found < best:  # what was left out is within the precision
+        assert best - found <= 0.1 * found
