@@ -40,6 +40,8 @@ class Part:
     money: xs.Stream
     #: The reports, including rejected ones.
     reports: xs.Stream
+    #: Each second with its statistics and accidents, which tolls are computed from.
+    second: xs.Stream
     #: The kernels with state, by name.
     kept: dict[str, xs.Stream]
 
@@ -106,7 +108,7 @@ class Network:
             "segment statistics": segments,
             "tolls": notified,
         }
-        return Part(number, (answers, requested), money, reports, kept)
+        return Part(number, (answers, requested), money, reports, second, kept)
 
     def balances(self, money: Sequence[xs.Stream], name: str = "") -> xs.Stream:
         """The accounts of a group of parts: answers with the part that each is for (`asker`).

@@ -25,7 +25,7 @@ WireName = Annotated[str, _option("Format of rows and answers: flat, thesis or a
 Speed = Annotated[float, _option("How many times faster than real time.")]
 Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
 _EXPRESSWAYS = "Copy the expressways of the input until there are this many."
-Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
+Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
 Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
 _MARKS = "Whether a row of type 1 marks the end of each second; default: only with --wire arrow."
 Marks = Annotated[bool | None, _option(_MARKS, "--marks/--no-marks")]
@@ -33,6 +33,8 @@ WaitS = Annotated[float, _option("Seconds to wait until the system listens.")]
 StallS = Annotated[float, _option("Give up when the system reads nothing for so many seconds.")]
 _RECONNECT_S = "After a cut, try to go on for so many seconds; the system must support that."
 ReconnectS = Annotated[float, _option(_RECONNECT_S)]
+_STOP_WHEN_LATE = "End at the first answer that comes after its limit."
+StopWhenLate = Annotated[bool, _option(_STOP_WHEN_LATE, "--stop-when-late")]
 Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
 
@@ -49,6 +51,7 @@ def drive_command(
     wait_s: WaitS = 0.0,
     stall_s: StallS = 60.0,
     reconnect_s: ReconnectS = 0.0,
+    stop_when_late: StopWhenLate = False,
     json: Json = False,
 ) -> None:
     """Send traffic to a system over the network at its times, and time the system's answers."""
@@ -58,9 +61,12 @@ def drive_command(
     from xstream.console import Progress
     from xstream.console.live import Live
 
+    if expressways is not None and expressways == int(expressways):
+        expressways = int(expressways)
     options = DriveOptions(
-        wire, speed, minutes, expressways, answers, marks, wait_s, stall_s, reconnect_s=reconnect_s
-    )
+        wire, speed, minutes, expressways, answers, marks, wait_s, stall_s, reconnect_s=reconnect_s,
+        stop_when_late=stop_when_late,
+    )  # fmt: skip
     length = length_s(input, minutes)
     with Live(True, length, Progress("drive", length, "second")) as live:
         result = drive(input, to, out, options, None if json else live)

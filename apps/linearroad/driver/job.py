@@ -136,6 +136,8 @@ class _Drive:
                      last)  # fmt: skip
             if progress is not None:
                 progress(known)
+            if self.options.stop_when_late and known.first_late is not None:
+                self.stop.set()
 
         with interruptible(self.stop):
             try:
@@ -147,6 +149,8 @@ class _Drive:
                     following = self._following(source, look) if was_cut else None
             finally:
                 self.receiver.stop()
+        if self.receiver.full is not None:
+            raise self.receiver.full
         look(last=True)
         self.result.wall_seconds = self.stream.wall_s()
         self.result.response_s = self.receiver.delays.by_kind()
@@ -194,11 +198,12 @@ class _Drive:
 
     def _await_answers(self, look: Callable[[], None]) -> None:
         result, receiver = self.result, self.receiver
-        result.interrupted = result.interrupted_by_user = self.stop.is_set()
+        result.interrupted, result.interrupted_by_user = self.stop.is_set(), self.stop.by_user
         self.sender.end()
         longest_s = max(limits_of(self.wire.rules).values()) / self.options.speed
         quiet_s = max(longest_s, self.options.quiet_s)
-        receiver.wait(quiet_s, lambda: self.stop.times_asked > 1, look)
+        stopped_late = self.options.stop_when_late and result.first_late is not None
+        receiver.wait(quiet_s, lambda: stopped_late or self.stop.times_asked > 1, look)
         if receiver.error is not None:
             result.ended = str(receiver.error)
         elif not sum(receiver.counts.values()) and not self.stop.is_set():

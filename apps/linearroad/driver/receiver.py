@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from linearroad.input import Reject
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import Digests
 from linearroad.output.sink import TYPES, limits_of
-from linearroad.output.writers import RejectWriter
+from linearroad.output.writers import RejectWriter, WholeLines
 from linearroad.schema import KINDS
 from linearroad.wire.connection import Connection
 from linearroad.wire.format import Answers, Wire, empty_block
-from xstream.console.folder import new_file
 from xstream.errors import XStreamError
 from xstream.io.clock import StreamTime
 from xstream.io.response_times import ResponseTimes
@@ -28,6 +27,7 @@ from xstream.io.response_times import ResponseTimes
 __all__ = ["AnswerDigests", "AnswerFile", "Receiver"]
 
 SPAN_S = 256  # seconds before an arrival whose answers are counted together
+WRITTEN_AT_ONCE = 1 << 20  # bytes
 MOST_KEPT = 10_000  # malformed answers in `rejects.csv`
 
 
@@ -45,16 +45,25 @@ class AnswerFile:
     """`output.csv`: a line per answer, in the order of arrival."""
 
     def __init__(self, path: Path, wire: Wire) -> None:
-        self._file: BinaryIO = new_file(path).open("xb", buffering=1 << 20)
-        self._wire = wire
+        self._lines, self._wire = WholeLines(path), wire
+        self._waiting = bytearray()
 
     def keep(self, answers: Answers, arrival_ms: int) -> None:
         """Write lines."""
-        self._file.write(self._wire.lines(answers, arrival_ms).data)
+        self._waiting += self._wire.lines(answers, arrival_ms).data
+        if len(self._waiting) > WRITTEN_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        lines, self._waiting = self._waiting, bytearray()
+        self._lines.write(memoryview(lines))
 
     def close(self) -> None:
         """Flush and close the file."""
-        self._file.close()
+        try:
+            self._flush()
+        finally:
+            self._lines.file.close()
 
 
 class AnswerDigests:
@@ -95,8 +104,9 @@ class Receiver:
         self.counts = dict.fromkeys(TYPES, 0)
         #: Answers before their rows were due, of no known row, and frames that are no answers.
         self.early = self.unknown = self.malformed = 0
-        #: What the system or a full disk did wrong; complete when `done` is set.
+        #: What the system did wrong, or why answers cannot be kept; complete when `done` is set.
         self.error: BaseException | None = None
+        self.full: BaseException | None = None
         self.done = threading.Event()
         self.latest_at = time.perf_counter()
         self.due = DueTimes() if wire.name == "thesis" else None
@@ -141,7 +151,11 @@ class Receiver:
                     return
                 if answers is not None:
                     arrival_ms = int(1000 * self._stream.now_s())
-                    self._take(self._new(answers), arrival_ms)
+                    try:
+                        self._take(self._new(answers), arrival_ms)
+                    except (XStreamError, OSError) as error:
+                        self.full = error
+                        raise
         except (XStreamError, OSError) as error:
             self.error = error
         finally:

@@ -22,13 +22,14 @@ class DriveOptions:
     wire: str = "flat"
     speed: float = 1.0
     minutes: int | None = None
-    expressways: int | None = None  # None: those of the input
+    expressways: float | None = None  # None: those of the input
     answers: str = "write"  # or digest: counted and digested only
     marks: bool | None = None  # None: as the wire has it
     wait_s: float = 0.0  # for the system to listen
     stall_s: float = 60.0  # how long the system may read nothing
     quiet_s: float = 5.0  # the least to wait for the last answers
     reconnect_s: float = 0.0  # how long to try to go on after the connection was cut
+    stop_when_late: bool = False  # end the drive at the first answer after its limit
 
 
 @dataclass

@@ -14,15 +14,14 @@ import numpy as np
 import xstream as xs
 from linearroad.operators.vehicles import STATE
 from linearroad.run.engine import Engine
-from linearroad.tables.batches import KEPT_REPORT
-from linearroad.tables.road import SUM
+from linearroad.tables.speeds import SUM
 from xstream.kernels.hashtable import EMPTY
 
 __all__ = ["RoomyState"]
 
-#: Entries of an expressway at rush hour, with about 52,000 vehicles: the reports of 31 seconds,
-#: vehicles on the road, and the speeds of vehicles that came in this minute.
-REPORTS, VEHICLES, SPEEDS = 60_000, 80_000, 100_000
+#: Entries of an expressway at rush hour, with about 52,000 vehicles: the reports of 31 seconds, and
+#: the speeds of vehicles that came in this minute.
+REPORTS, SPEEDS = 60_000, 100_000
 
 
 class RoomyState(Mapping[xs.Stream, xs.KernelState]):
@@ -35,10 +34,13 @@ class RoomyState(Mapping[xs.Stream, xs.KernelState]):
     def __getitem__(self, stream: xs.Stream) -> xs.KernelState:
         if stream not in self._kernels:
             raise KeyError(stream)
+        reports = np.zeros(REPORTS * self._expressways, np.int32)
         return {
             **STATE,
-            "report": np.zeros(REPORTS * self._expressways, KEPT_REPORT),
-            "road": np.full(VEHICLES * self._expressways, EMPTY, np.int64),
+            "vid": reports,
+            "where": reports,
+            "bits": reports,
+            "slot": reports,
             "sum": np.full(SPEEDS * self._expressways, np.array((EMPTY, 0), SUM)),
         }
 

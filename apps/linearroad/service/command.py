@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from linearroad.live_options import LiveFlag, LivePort, LiveRecord, Watch, live_view
 from linearroad.run.command import BaseCredit, BaseToll, FrequentTraveller
 from xstream.errors import InputError
 
@@ -29,7 +31,7 @@ HistoryFrom = Annotated[Path | None, _option("Generated directory with history."
 Tolls = Annotated[Path | None, _option("TollHistory file, flat or Parquet.")]
 SegmentHistory = Annotated[Path | None, _option("SegmentHistory file, flat or Parquet.")]
 _EXPRESSWAYS = "Have room for so many expressways, and use the history for copies of its own."
-Expressways = Annotated[int | None, _option(_EXPRESSWAYS)]
+Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
 Threads = Annotated[int, _option("Number of threads, at most one per core.")]
 Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
 Once = Annotated[bool, _option("End after one driver.", "--once")]
@@ -60,6 +62,10 @@ def serve_command(
     checkpoint_s: CheckpointS = None,
     checkpoints: Checkpoints = Path("checkpoints"),
     resume: Resume = False,
+    live: LiveFlag = False,
+    live_port: LivePort = None,
+    live_record: LiveRecord = None,
+    watch: Watch = False,
 ) -> None:
     """Answer drivers over the network, one at a time, with the queries of `run`."""
     from linearroad.rules import Tariff
@@ -76,14 +82,16 @@ def serve_command(
         10.0 if checkpoint_s is None else checkpoint_s, resume,
     )  # fmt: skip
     known = load_history(history, tolls, segment_history)
-    if expressways is not None and not 1 <= expressways <= MOST_EXPRESSWAYS:
+    if expressways is not None and not 0.5 <= expressways <= MOST_EXPRESSWAYS:
         raise InputError(
-            f"--expressways must be from 1 to {MOST_EXPRESSWAYS:,}, not {expressways:,}"
+            f"--expressways must be from 0.5 to {MOST_EXPRESSWAYS:,}, not {expressways:g}"
         )
     if expressways is not None and history is not None:
         known = history_of_copies(known, history, expressways)
     stop = Stop()
-    served = serve(options, known, lambda line: typer.echo(line, err=True), stop)
+    view = live_view(live, live_port, live_record, watch)
+    with view or nullcontext():
+        served = serve(options, known, lambda line: typer.echo(line, err=True), stop, live=view)
     if stop.by_user:
         raise KeyboardInterrupt(f"{len(served):,} drivers were served")
     if once and served and served[0].error is not None:

@@ -16,6 +16,7 @@ import numpy as np
 
 import xstream as xs
 from linearroad.output.summary import RunOptions
+from linearroad.road_view import show_road
 from linearroad.rowforms import PAPER, THESIS
 from linearroad.rules import DEFAULT_TARIFF, Tariff, rules_named
 from linearroad.run.copies import ORIGINAL, copies_of
@@ -46,7 +47,7 @@ class ServeOptions:
     threads: int = 1
     memory: str = "refcount-lazy"
     once: bool = False  # end after one driver
-    expressways: int | None = None  # for which there is room from the start
+    expressways: float | None = None  # for which there is room from the start
     tariff: Tariff = DEFAULT_TARIFF  # of the thesis' rules
     stall_s: float = STALL_S
     checkpoints: Path | None = None  # the folder for checkpoints; None: none are taken
@@ -73,7 +74,7 @@ class Served:
         return told if self.error is None else f"{told}; ended early: {self.error}"
 
 
-def history_of_copies(history: History, directory: Path, expressways: int) -> History:
+def history_of_copies(history: History, directory: Path, expressways: float) -> History:
     """The history for copies of generated expressways, as `drive --expressways` sends them."""
     tolls, sums, vids_by = {}, {}, {}
     for copy in copies_of(directory, expressways):
@@ -86,7 +87,7 @@ def history_of_copies(history: History, directory: Path, expressways: int) -> Hi
 
 def serve(
     options: ServeOptions, history: History, say: Callable[[str], None], stop: Stop | None = None,
-    on_ready: Callable[[str], None] = lambda address: None,
+    on_ready: Callable[[str], None] = lambda address: None, live: xs.Live | None = None,
 ) -> list[Served]:  # fmt: skip
     """Serve drivers until `stop` is set, or one driver with `once`; returns what each got."""
     rules_named(options.rules, options.tariff)
@@ -111,6 +112,8 @@ def serve(
         goes_on, visitor = options.resume and options.checkpoints is not None, None
         while not stop.is_set():
             query = _Query(door, wire, options, history, stop, ready)
+            if live is not None:
+                show_road(live, query.engine)
             query.feed.first = visitor
             found = query.run(say, goes_on and visitor is None)
             visitor = query.feed.left
@@ -146,7 +149,9 @@ class _Query:
         # Room that is not in use yet would be a part of every checkpoint.
         roomy = options.expressways is not None and options.rules == "paper"
         roomy = roomy and options.checkpoints is None
-        self._state = RoomyState(self.engine, options.expressways or 0) if roomy else None
+        self._state = (
+            RoomyState(self.engine, math.ceil(options.expressways or 0)) if roomy else None
+        )
         self._encode = wire.answer_encoder()
         none = wire.no_answers()
         columns = (none.kind, none.time, none.who, none.value, none.amount)
@@ -183,13 +188,16 @@ class _Query:
         cut, began = threading.Event(), 0.0
         self.engine.options = replace(self._settings, resume=goes_on)
 
+        def stopped() -> bool:
+            return self._stop.at_once or (self._stop.is_set() and self.feed.suspends)
+
         def look(_: xs.Run) -> None:
             nonlocal began
-            if self._stop.at_once or (self._stop.is_set() and self.feed.suspends):
+            if stopped():
                 cut.set()
             if self.feed.connection is not None:
                 began = began or time.perf_counter()
-                self.feed.connection.stopped = cut.is_set
+                self.feed.connection.stopped = stopped
 
         try:
             with _collections_off():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -126,6 +127,7 @@ class Connection:
         """
         since, waiting = time.perf_counter(), self._unconfirmed()
         while waiting:
+            self._check_open()  # bytes that a reset left behind are never confirmed
             time.sleep(CONFIRM_S)
             left = self._unconfirmed()
             if left < waiting:
@@ -135,7 +137,14 @@ class Connection:
             waiting = left
             if self.stopped():
                 raise Cut(f"sending to {self.name} was stopped")
-        if error := self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        self._check_open()
+
+    def _check_open(self) -> None:
+        """Raise a Cut if the connection has failed."""
+        error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if not error and any(event & select.POLLHUP for _, event in self._writable.poll(0)):
+            error = errno.ECONNRESET  # which another call has been told already
+        if error:
             raise Cut(f"{self.name} disconnected: {os.strerror(error)}")
 
     def _unconfirmed(self) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import resource
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +28,7 @@ from linearroad.input import open_input
 from linearroad.run.copies import Copy
 from linearroad.run.job import RunOptions, run
 from linearroad.tables.history import History
+from linearroad.validation.answers import read_run
 from linearroad.validation.job import validate
 from linearroad.wire.format import empty_block
 
@@ -163,9 +168,17 @@ def test_a_system_that_ends_early_ends_the_drive(tmp_path: Path) -> None:
     assert result.stream_seconds < 9
 
 
+def waiting_bytes(sock: socket.socket) -> int:
+    """How much the buffer of a socket holds."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, b"\0" * 4))[0]
+
+
 def test_a_system_that_stops_reading_pushes_back_and_that_is_said(tmp_path: Path) -> None:
     def behave(sock: socket.socket) -> None:
-        time.sleep(2.5)
+        held = -1
+        while held != (held := waiting_bytes(sock)) or not held:  # until the buffers are full
+            time.sleep(0.5)
+        time.sleep(1.5)
         everything(sock)
         sock.sendall(b"0,7,0,0,40,0\n")
 
@@ -176,7 +189,10 @@ def test_a_system_that_stops_reading_pushes_back_and_that_is_said(tmp_path: Path
     assert result.blocked_s > 1.0
     assert result.worst_lag_s > 100
     assert result.fell_behind is not None
-    assert result.fell_behind.startswith("the system fell behind and TCP pushed back: the rows of")
+    blocked = Progress(worst_lag_s=260.0, worst_second=9, blocked_s=2.5, own_s=0.4)
+    assert (blocked.sentence(100.0) or "").startswith(
+        "the system fell behind and TCP pushed back: the rows of second 9"
+    )
 
 
 def test_a_system_that_never_reads_again_ends_the_drive(tmp_path: Path) -> None:
@@ -312,3 +328,38 @@ def test_the_example_system_passes_a_validated_drive(generated: Path, tmp_path: 
              if count and kind != "late"}  # fmt: skip
     assert not wrong
     assert verdict.types[0].right > 1000
+
+
+@pytest.mark.parametrize("answers", [20_000, 400_000])
+def test_a_full_disk_gets_one_sentence_and_leaves_whole_lines(
+    two_rows: Path, tmp_path: Path, answers: int
+) -> None:
+    """Whether it is full while answers arrive or at the end: nothing looks like a result."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    def behave(sock: socket.socket) -> None:
+        everything(sock)
+        with suppress(OSError):  # the driver ends the connection
+            sock.sendall(b"0,7,0,0,40,0\n" * answers)
+
+    out = tmp_path / "out"
+    with system(behave) as address:
+        words = ("linearroad", "drive", "--input", two_rows, "--to", address, "--out", out)
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; from xstream.cli import main; sys.exit(main())",
+             *map(str, words), "--speed", "1000"],
+            capture_output=True, text=True, preexec_fn=limit, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == f"xstream: {out / 'output.csv'} cannot be written: File too large"
+    text = (out / "output.csv").read_text()
+    assert text.endswith("\n") or not text
+    assert {line.count(",") for line in text.splitlines()} <= {5}
+    assert not (out / "summary.json").exists()
+    with pytest.raises(InputError, match="the run has not finished"):
+        read_run(out)

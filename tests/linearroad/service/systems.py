@@ -43,7 +43,7 @@ def running(options: ServeOptions, history: History | None = None) -> Iterator[R
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    found.address = ready.get(timeout=60.0)
+    found.address = ready.get(timeout=300.0)
     if found.error is not None:
         raise found.error
     try:
