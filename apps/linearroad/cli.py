@@ -12,9 +12,11 @@ import typer
 
 from linearroad.demo import demo_command
 from linearroad.driver.command import drive_command
+from linearroad.peers.command import compare_command
 from linearroad.rating.command import rate_command
 from linearroad.run.command import RunCommand, run_command
 from linearroad.service.command import serve_command
+from linearroad.storage import typed
 from linearroad.validation.command import validate_command
 
 app = typer.Typer(
@@ -30,7 +32,12 @@ def _group() -> None:
 
 @app.command()
 def generate(
-    out: Annotated[Path, typer.Option(help="Output directory; created if it does not exist.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Output directory; created if it does not exist.", parser=typed, metavar="PATH"
+        ),
+    ],
     expressways: Annotated[
         float,
         typer.Option(help="Number of expressways (L); of 1.5, the last has one direction only."),
@@ -50,6 +57,10 @@ def generate(
     two_expressways: Annotated[
         float, typer.Option(help="Share of vehicles that travel on two expressways, from 0 to 0.2.")
     ] = 0.02,
+    group: Annotated[
+        int,
+        typer.Option(help="Vehicles and requests stay within this many expressways; 0: all."),
+    ] = 0,
     history: Annotated[
         bool,
         typer.Option("--history/--no-history", help="Also generate ten weeks of toll history."),
@@ -73,6 +84,7 @@ def generate(
         two_expressways_share=two_expressways,
         format=format,
         traffic=traffic,
+        group=group,
     )
     manifest = run(parameters, out, master=master, history=history, merged=merged, progress=show)
     totals = manifest["totals"]
@@ -129,9 +141,20 @@ def describe(
     typer.echo(f"pictures: {page}")
 
 
+@app.command()
+def pack(
+    out: Annotated[Path, typer.Option(help="The archive (.tar.gz) or the folder to write.")],
+) -> None:
+    """Pack this environment for the executors of a cluster (XSTREAM_ENVIRONMENT)."""
+    from linearroad.packing import pack as written
+
+    typer.echo(f"{out}: {written(out) / 2**20:,.0f} MiB")
+
+
 app.command("run", cls=RunCommand)(run_command)
 app.command("validate")(validate_command)
 app.command("rate")(rate_command)
 app.command("drive")(drive_command)
 app.command("serve")(serve_command)
+app.command("compare")(compare_command)
 app.command("demo")(demo_command)

@@ -45,7 +45,7 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
         typer.echo("3. every answer computed once more by Spark, and compared")
         with steps() as say:
             shown = validate(traffic, answers, HistoryPaths(traffic), master=master, say=say)
-    page = write_report(answers, shown)
+    page = write_report(answers, shown, "Linear Road: the demo", _road(traffic, answers))
     for each in shown.verdict.types:
         typer.echo(f"   {each.name:<20}{each.answered:>9,} answers, {each.right:,} right")
     typer.echo(shown.verdict.line())
@@ -53,6 +53,19 @@ def demo(out: Path, from_minute: int, minutes: int, speed: float, master: str | 
         typer.echo(f"  {sentence}")
     typer.echo(f"report: {page}")
     return shown.verdict
+
+
+def _road(traffic: Path, answers: Path) -> list[str]:
+    """What the page shows before the checks: the road, and one vehicle on it."""
+    from linearroad.description.demo_page import road_parts
+    from linearroad.description.figures import measure_expressway
+    from linearroad.description.story import tell
+    from linearroad.generation.manifest import read_manifest
+
+    manifest = read_manifest(traffic)
+    figures = measure_expressway(traffic, manifest, 0)
+    accidents = manifest["simulated"][0]["accidents"]
+    return road_parts(figures, accidents, tell(traffic, manifest, answers / "output.csv"))
 
 
 def demo_command(

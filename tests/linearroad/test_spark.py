@@ -15,12 +15,13 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from linearroad import environment as environments
 from linearroad import spark as sparks
 from linearroad.failures import one_sentence, root_cause
 from linearroad.scratch import UNLOCKED_FOR_S, claimed, scratch
 
 from tests.linearroad.validation.runs import write_run
-from xstream.errors import XStreamError
+from xstream.errors import InputError, XStreamError
 
 XSTREAM = Path(sys.executable).with_name("xstream")
 JAVA = """An error occurred while calling o174.parquet.
@@ -92,6 +93,34 @@ def test_a_full_disk_ends_a_task_at_once_with_one_sentence(
     with pytest.raises(XStreamError, match=r"^no space left on device: the disk of /\S+ is full$"):
         sparks.run_tasks(spark_session, fill, [3])
     assert (tmp_path / "tried").read_text() == "x"
+
+
+@pytest.mark.spark
+def test_bad_input_ends_a_task_at_once_with_its_sentence(
+    spark_session: object, tmp_path: Path
+) -> None:
+    def refuse(item: int) -> int:
+        with (tmp_path / "tried").open("a") as tried:
+            tried.write("x")
+        raise InputError("rows.csv cannot be read to its end")
+
+    with pytest.raises(InputError, match=r"^rows.csv cannot be read to its end$"):
+        sparks.run_tasks(spark_session, refuse, [3])
+    assert (tmp_path / "tried").read_text() == "x"
+
+
+def test_an_executor_with_other_versions_is_refused_in_one_sentence() -> None:
+    here = environments.own()
+    assert environments.difference(here, here) is None
+    for name, there, told in [
+        ("Python", "3.9", "executors on far have Python 3.9, not "),
+        ("pyarrow", "none", "executors on far have no pyarrow, not "),
+        ("code", "0", "another state of the source code of xstream, not that of the driver"),
+    ]:
+        sentence = environments.difference(here, {**here, "host": "far", name: there})
+        assert sentence is not None
+        assert told in sentence
+        assert "\n" not in sentence
 
 
 @pytest.mark.spark
@@ -213,6 +242,7 @@ def test_an_interrupt_while_java_starts_leaves_no_java(
     assert list(scratches.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_interrupted_validation_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     if shutil.which("java") is None:

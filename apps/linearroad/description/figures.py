@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from linearroad.description import _kernels as k
 from linearroad.files import TRAFFIC_COLUMNS, checksum, int32_schema
 from linearroad.generation.layout import Layout
-from linearroad.generation.manifest import Entry, check_sizes
+from linearroad.generation.manifest import Entry, check_sizes, read_json
 from linearroad.rowforms import papers_reports
 from linearroad.schema import THESIS_COLUMNS
 from xstream.errors import InputError
@@ -166,8 +166,10 @@ def measure_expressway(root: Path, manifest: Entry, xway: int) -> Figures:
 def check_files(root: Path, manifest: Entry) -> int:
     """Compare every file with its checksum in the manifest; returns the number of files."""
     entries = [*manifest.get("traffic", [])]
-    for kind in ("history", "store"):
-        entries += [file for entry in manifest.get(kind, []) for file in entry["files"]]
+    entries += [file for entry in manifest.get("store", []) for file in entry["files"]]
+    for listed in manifest.get("history", []):
+        days = read_json(root / listed["file"])["days"] if "file" in listed else [listed]
+        entries += [file for entry in days for file in entry["files"]]
     for entry in entries:
         path = root / entry["file"]
         if not path.is_file() or checksum(path) != entry["sha256"]:

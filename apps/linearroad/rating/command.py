@@ -35,16 +35,16 @@ def _option(help: str, *names: str, between: tuple[float, float] | None = None) 
 _BASE = "Directory created by `generate --expressways 10 --history`."
 Base = Annotated[Path, _option(_BASE)]
 Out = Annotated[Path, _option("Output directory for the rating and its runs.")]
-First = Annotated[int | None, _option("The first L to try.", "--from", between=(1, MOST))]
+First = Annotated[float | None, _option("The first L to try.", "--from", between=(0.5, MOST))]
 _LAST = "The largest L to try; default: as many as memory allows."
-Last = Annotated[int | None, _option(_LAST, "--to", between=(1, MOST))]
+Last = Annotated[float | None, _option(_LAST, "--to", between=(0.5, MOST))]
 Speed = Annotated[float, _option("How many times faster than real time.", between=(0.01, 1e9))]
 _THREADS = "Number of threads, at most one per core."
 Threads = Annotated[int, _option(_THREADS, "--threads", "--workers", between=(1, 1024))]
 _QUICK = "Use short probe runs only: takes about 15 minutes."
 Quick = Annotated[bool, _option(_QUICK, "--quick")]
 _EXPLAIN = "Only estimate the memory for this many expressways."
-Explain = Annotated[int | None, _option(_EXPLAIN, between=(1, MOST))]
+Explain = Annotated[float | None, _option(_EXPLAIN, between=(0.5, MOST))]
 _VALIDATED = "Validated answers of the base; default: OUT/originals, created if missing."
 Validated = Annotated[Path | None, _option(_VALIDATED)]
 Json = Annotated[bool, _option("Print rating.json to standard output.", "--json")]
@@ -67,7 +67,7 @@ def rate_command(
     from linearroad.rating.job import explain as explained
 
     if explain is not None:
-        _show_account(*explained(base, explain), json)
+        _show_account(explain, *explained(base, explain), json)
         return
     require_package("plotly")
     check_output_directory(out)
@@ -93,6 +93,8 @@ def _show(rating: Rating, page: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from linearroad.rating.steps import l_text
+
     table = Table(title="worst response times, in stream seconds")
     names = ("toll notifications", "balances", "expenditures", "travel times")
     for heading in ("L", "minutes", "toll", "balance", "spent", "travel", "GiB", "CPU", ""):
@@ -105,7 +107,7 @@ def _show(rating: Rating, page: Path) -> None:
         ]
         busy = step.cpu_s / step.wall_s / cores if step.wall_s else 0.0
         table.add_row(
-            f"{step.expressways:,}", f"{step.from_minute}-{step.to_minute}", *worst,
+            l_text(step.rated), f"{step.from_minute}-{step.to_minute}", *worst,
             f"{step.peak_memory_bytes / GIB:.1f}", f"{busy:.0%}",
             "passed" if step.passed else "failed",
         )  # fmt: skip
@@ -116,21 +118,22 @@ def _show(rating: Rating, page: Path) -> None:
             console.print(step.line(), soft_wrap=True)
     console.print(f"\n[bold]{rating.sentence()}[/bold]", soft_wrap=True)
     console.print(
-        f"{rating.originals} generated expressways, copied with vehicles of their own; history "
+        f"{rating.generated} generated expressways, copied with vehicles of their own; history "
         f"shared; originals' answers: {rating.verdict or 'not validated'}",
         soft_wrap=True,
     )
     console.print(f"page: {page}", soft_wrap=True)
 
 
-def _show_account(account: Account, most: int, as_json: bool) -> None:
-    """Print the estimated memory of a number of expressways, by purpose."""
+def _show_account(asked: float, account: Account, most: float, as_json: bool) -> None:
+    """Print the estimated memory at an L, by purpose."""
+    from linearroad.rating.steps import l_text
     from xstream.console.memory import available_bytes
 
     free = available_bytes()
     if as_json:
         known = {
-            "expressways": account.expressways,
+            "expressways": asked,
             "vehicles_seen": account.vehicles,
             "vehicles_on_the_road": account.on_the_road,
             "bytes": {name: round(total) for name, _, total in account.lines},
@@ -141,7 +144,7 @@ def _show_account(account: Account, most: int, as_json: bool) -> None:
         typer.echo(json_module.dumps(known, indent=1))
         return
     typer.echo(
-        f"L = {account.expressways:,}: {account.vehicles:,} vehicles seen, at most "
+        f"L = {l_text(asked)}: {account.vehicles:,} vehicles seen, at most "
         f"{account.on_the_road:,} on the road at once"
     )
     for name, each, total in account.lines:
@@ -150,8 +153,10 @@ def _show_account(account: Account, most: int, as_json: bool) -> None:
             f"  {name:<46}{each / 2**10:>10,.0f} KiB per expressway{total / GIB:>8.2f} GiB{share}"
         )
     typer.echo(f"  {'in all':<46}{'':>28}{account.total / GIB:>8.2f} GiB")
-    verb = "fits" if account.expressways <= most else "does NOT fit"
-    typer.echo(f"{free / GIB:.2f} GiB are free: it {verb}; the largest L that fits is {most:,}")
+    verb = "fits" if asked <= most else "does NOT fit"
+    typer.echo(
+        f"{free / GIB:.2f} GiB are free: it {verb}; the largest L that fits is {l_text(most)}"
+    )
 
 
 def _by_vehicle(name: str, total: float, account: Account) -> str:

@@ -44,8 +44,8 @@ class RatingOptions:
 
     base: Path
     out: Path
-    first: int | None = None
-    last: int | None = None
+    first: float | None = None
+    last: float | None = None
     speed: float = 10.0
     threads: int = 2
     quick: bool = False
@@ -75,6 +75,11 @@ class Rating:
         """L per generated expressway: less than 1 if the last one is half."""
         return rating_l(self.manifest) / self.originals
 
+    @property
+    def generated(self) -> str:
+        """The L of the generated expressways as text."""
+        return l_text(rating_l(self.manifest))
+
     def sentence(self) -> str:
         """The rating in one sentence that says what kind of rating it is."""
         speed = self.options.speed
@@ -91,7 +96,7 @@ class Rating:
         minutes = int(self.manifest["parameters"]["minutes"])
         if self.originals < LEAST_ORIGINALS or minutes < FULL_MINUTES:
             return (
-                f"a trial, not a rating ({self.originals} generated expressways of {minutes} "
+                f"a trial, not a rating ({self.generated} generated expressways of {minutes} "
                 f"minutes; a rating takes {LEAST_ORIGINALS} of {FULL_MINUTES}): {what}"
             )
         if self.options.quick:
@@ -111,6 +116,7 @@ class Rating:
             "sentence": self.sentence(),
             "passed": bool(self.expressways),
             "expressways": self.expressways,
+            "share": self.share,
             "speed": self.options.speed,
             "quick": self.options.quick,
             "confirmed": self.confirmed,
@@ -158,31 +164,34 @@ def checked_base(base: Path) -> Entry:
     return manifest
 
 
-def explain(base: Path, expressways: int) -> tuple[Account, int]:
-    """The estimated memory of `expressways` expressways, and the largest L that fits."""
+def explain(base: Path, expressways: float) -> tuple[Account, float]:
+    """The estimated memory at an L, and the largest L that fits."""
     manifest = checked_base(base)
     originals, past = int(manifest["parameters"]["expressways"]), history_bytes(base)
-    if expressways < 1 or expressways % originals:
+    generated = rating_l(manifest)
+    copies = round(expressways / generated)
+    if expressways < generated or copies * generated != expressways:
         raise InputError(
-            f"L must be a multiple of the {originals} expressways of {base}, not {expressways}"
+            f"L must be a multiple of the {l_text(generated)} expressways of {base}, not "
+            f"{expressways:g}"
         )
-    account = account_of(base, expressways, past)
+    account = account_of(base, copies * originals, past)
     one, two = (account_of(base, k * originals, past).total for k in (1, 2))
-    most = int((MOST_MEMORY * available_bytes() - one) / (two - one) + 1) * originals
+    most = int((MOST_MEMORY * available_bytes() - one) / (two - one) + 1) * generated
     return account, max(most, 0)
 
 
 def rate(options: RatingOptions, say: Say) -> Rating:
     """Find the largest L that passes and confirm it; results are saved after every step."""
     rating = Rating(options, checked_base(options.base))
-    tried = _range(options, rating.originals)
+    tried = _range(options, rating.originals, rating_l(rating.manifest))
     folder = options.validated or options.out / "originals"
     rating.verdict = validated(folder, rating.manifest)
     if rating.verdict is None and options.validated is not None:
         raise InputError(f"{folder} was not validated: it has no validation.json")
     options.out.mkdir(parents=True, exist_ok=True)
     remove_temporaries(options.out)
-    say(f"running the {rating.originals} originals")
+    say(f"running the {rating.generated} originals")
     originals = prepare(
         options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say
     )
@@ -203,24 +212,27 @@ def rate(options: RatingOptions, say: Say) -> Rating:
     return rating
 
 
-def _range(options: RatingOptions, originals: int) -> Range:
-    account, most = explain(options.base, originals)
-    if options.last is None and most < originals:
+def _range(options: RatingOptions, originals: int, generated: float) -> Range:
+    """The numbers of files to try; `generated` is the L of the base, which may end in a half."""
+    account, most = explain(options.base, generated)
+    if options.last is None and most < generated:
         usable = MOST_MEMORY * available_bytes()
         raise too_much(originals, account.total, usable, "of those that are free may be used")
     last = options.last if options.last is not None else most
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--to", last), ("--from", first)):
-        if value < originals:
+        if value < generated:
             raise InputError(
-                f"{name} must be at least {originals}, the expressways of the base, not {value}"
+                f"{name} must be at least {l_text(generated)}, the expressways of the base, not "
+                f"{value:g}"
             )
     if first > last:
-        raise InputError(f"--from {first} must not be greater than --to {last}")
+        raise InputError(f"--from {first:g} must not be greater than --to {last:g}")
     if not 0 < options.speed < float("inf"):
         raise InputError(f"--speed must be a positive number, not {options.speed:g}")
     known_to = QUICK_KNOWN_TO if options.quick else KNOWN_TO
-    return Range(originals, first, last // originals * originals, known_to)
+    most_files, first_files = (int(rated // generated) * originals for rated in (last, first))
+    return Range(originals, first_files, most_files, known_to)
 
 
 def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> None:

@@ -1,20 +1,34 @@
-"""The memory that copies of generated expressways take, by purpose, estimated before a run."""
+"""The memory that copies of generated expressways take, by purpose, computed before a run.
+
+Item sizes and small tables are those that the kernels declare as their state.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+import xstream as xs
 from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import read_manifest
+from linearroad.operators.accidents import accidents
+from linearroad.operators.accounts import accounts
+from linearroad.operators.copies import shift
+from linearroad.operators.digests import DIGEST_WIDTH, digest_answers, digest_balances
+from linearroad.operators.requests import answer_requests
+from linearroad.operators.statistics import statistics
+from linearroad.operators.tolls import tolls
+from linearroad.operators.vehicles import vehicles
 from linearroad.run.memory import too_much
-from linearroad.tables.batches import KEPT_REPORT, PERIOD
-from linearroad.tables.ledger import ENTRY, PAGE
+from linearroad.schema import KINDS
+from linearroad.tables.batches import PERIOD
+from linearroad.tables.ledger import PAGE
 from xstream.console.memory import available_bytes
 from xstream.errors import InputError
 
@@ -22,21 +36,67 @@ __all__ = ["Account", "account_of", "check_memory"]
 
 KIB, MIB = 2**10, 2**20
 
-#: Bytes per vehicle on the road: its report and the toll it was quoted (31 seconds of both are
-#: kept, in arrays with up to a sixteenth of spare room), its entry in the road's table (76 to 85 %
-#: full), and its share of the tables of standing cars and of the minute's sums.
+#: Kernels that every expressway has, and every copy of the base, under rule set `paper`.
+PER_EXPRESSWAY: tuple[xs.Kernel, ...] = (
+    vehicles, accidents, statistics, tolls, answer_requests, shift, digest_answers,
+)  # fmt: skip
+PER_COPY: tuple[xs.Kernel, ...] = (accounts, digest_balances)
+
+
+def _declared(kernel: xs.Kernel) -> dict[str, Any]:
+    """The state of a kernel as it starts, by name."""
+    return dict(zip(kernel.state_names or (), kernel.states, strict=True))
+
+
+def _item_bytes(kernel: xs.Kernel, *names: str) -> int:
+    """Bytes per item of arrays that have equally many items."""
+    return sum(_declared(kernel)[name].dtype.itemsize for name in names)
+
+
+#: The arrays that grow with the traffic; all others stay as they are declared, or are small lists
+#: of what happens in one second.
+GROWING: dict[xs.Kernel, tuple[str, ...]] = {
+    vehicles: ("vid", "where", "bits", "sum"),
+    accidents: ("standing",),
+    tolls: ("quoted",),
+    accounts: ("entry", "balance", "charge_vid", "charge"),
+    digest_answers: ("sums",),
+    digest_balances: ("sums",),
+}
+
+
+def _fixed_bytes(kernels: tuple[xs.Kernel, ...]) -> int:
+    """The state of kernels as they start, without arrays that grow."""
+    return sum(
+        array.nbytes
+        for kernel in kernels
+        for name, array in _declared(kernel).items()
+        if name not in GROWING.get(kernel, ())
+    )
+
+
+#: Reports per vehicle on the road: those of 31 seconds are kept, in arrays that grow by a sixteenth
+#: and have gaps between batches.
 KEPT = 8 / 7
-REPORT_BYTES = KEPT_REPORT.itemsize * KEPT
-QUOTED_BYTES = 4 * KEPT
-ROAD_BYTES = 8 / 0.8
-STANDING_BYTES = 4.0
-#: Bytes per vehicle that was charged: its balance, and its share of the page's entry.
-BALANCE_BYTES = 8 + 2 * ENTRY.itemsize / PAGE
-#: Bytes per expressway: its operators, small tables, digests, and charges that wait.
-OPERATORS_BYTES = 450 * KIB
-DIGEST_BYTES_A_MINUTE = 5 * 4 * 8
+REPORT_BYTES = _item_bytes(vehicles, "vid", "where", "bits") * KEPT
+QUOTED_BYTES = _item_bytes(tolls, "quoted") * KEPT
+#: Cars that stand behind accidents, as a share of those on the road; their table is 65 % full.
+STANDING_BYTES = _item_bytes(accidents, "standing") * 0.08 / 0.65
+#: Sums of speeds in the first minute of a trip, as a share of the vehicles on the road; the table
+#: doubles when it is two thirds full.
+SUM_BYTES = _item_bytes(vehicles, "sum") * 0.04
+#: Charges of a second: a quarter of the reports, in arrays that double.
+WAITING_BYTES = _item_bytes(accounts, "charge_vid", "charge") / PERIOD / 4 * 1.5
+#: A page of vehicles: their balances, and its entry in a table that doubles when two thirds full.
+PAGE_BYTES = _item_bytes(accounts, "balance") * PAGE + 2 * _item_bytes(accounts, "entry")
+#: An operator with its ports, frame and record in Python, and the operators of an expressway.
+OPERATOR_BYTES = 8 * KIB
+OPERATORS = 16
+DIGEST_BYTES_A_MINUTE = KINDS * DIGEST_WIDTH * 8
+#: Digests in the two kernels, and those of the run that are compared.
+DIGESTS = 3
 #: The interpreter, libraries and compiled code; rows and answers in flight.
-PROCESS_BYTES, IN_FLIGHT_BYTES = 420 * MIB, 200 * MIB
+PROCESS_BYTES, IN_FLIGHT_BYTES = 350 * MIB, 30 * MIB
 
 
 @dataclass(frozen=True)
@@ -60,7 +120,8 @@ def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
     originals = int(manifest["parameters"]["expressways"])
     minutes = int(manifest["parameters"].get("minutes", 180))
     copies = expressways / originals
-    vehicles = int(manifest["totals"]["vehicles"]) * copies
+    seen = int(manifest["totals"]["vehicles"]) * copies
+    fixed = _fixed_bytes(PER_COPY) * copies
     road = sum(
         on_the_road_at_the_end(Layout(base).traffic(x, manifest["parameters"]["format"]))
         for x in range(originals)
@@ -72,16 +133,17 @@ def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
     lines = (
         line("vehicles on the road: last reports", REPORT_BYTES * road),
         line("vehicles on the road: quoted tolls", QUOTED_BYTES * road),
-        line("vehicles on the road: who they are", ROAD_BYTES * road),
-        line("vehicles on the road: those that stand, sums", STANDING_BYTES * road),
-        line("accounts of vehicles seen", BALANCE_BYTES * vehicles),
-        line("operators and small tables", OPERATORS_BYTES * expressways),
-        line("digests by minute", DIGEST_BYTES_A_MINUTE * minutes * expressways),
+        line("vehicles on the road: those that stand, sums", (STANDING_BYTES + SUM_BYTES) * road),
+        line("charges that wait for the end of their second", WAITING_BYTES * road),
+        line("accounts of vehicles seen", PAGE_BYTES / PAGE * seen),
+        line("small tables", _fixed_bytes(PER_EXPRESSWAY) * expressways + fixed),
+        line("operators", OPERATOR_BYTES * OPERATORS * expressways),
+        line("digests by minute", DIGESTS * DIGEST_BYTES_A_MINUTE * minutes * expressways),
         ("history, shared by copies", history_bytes / originals, float(history_bytes)),
         ("rows and answers on their way", 0.0, float(IN_FLIGHT_BYTES)),
         ("interpreter, libraries, compiled code", 0.0, float(PROCESS_BYTES)),
     )
-    return Account(expressways, int(vehicles), int(road), lines)
+    return Account(expressways, int(seen), int(road), lines)
 
 
 def on_the_road_at_the_end(path: Path) -> int:

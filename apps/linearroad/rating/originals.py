@@ -78,9 +78,14 @@ def validated(folder: Path, manifest: Entry) -> str | None:
     return str(found.get("verdict")).split(";")[0]
 
 
-def make_validated(base: Path, folder: Path, threads: int, say: Say) -> None:
-    """Write the originals' answers and validate all of them with Spark."""
-    common = ["--input", str(base), "--history", str(base)]
+def make_validated(
+    base: Path, folder: Path, threads: int, say: Say, history: Path | None = None
+) -> None:
+    """Write the originals' answers and validate all of them with Spark.
+
+    `history` is the directory with their history, if it is not the base itself.
+    """
+    common = ["--input", str(base), "--history", str(history or base)]
     run = ["linearroad", "run", *common, "--out", str(folder), "--format", "parquet"]
     call([*run, "--threads", str(threads)], say)
     said = call(["linearroad", "validate", *common, "--output", str(folder)], say)

@@ -86,6 +86,7 @@ def test_what_probes_find_is_validated_and_confirmed_by_a_full_stream(
     assert "was not validated: it has no validation.json" in nowhere.stderr
 
 
+@pytest.mark.slow
 def test_too_much_for_the_machine_does_not_pass_and_says_which_second(
     base: Path, tmp_path: Path
 ) -> None:
@@ -178,3 +179,28 @@ def test_a_rating_is_named_as_what_it_is(base: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert slow.sentence() == "L = 5,000: every answer right and in time"
     assert Rating(RatingOptions(base, tmp_path), full).sentence() == "no L has passed"
+
+
+@pytest.mark.slow
+def test_a_base_that_ends_in_a_half_is_rated_in_halves(
+    spark_session: object, tmp_path: Path
+) -> None:
+    base, out = tmp_path / "base", tmp_path / "rating"
+    parameters = TrafficParameters.of_l(1.5, minutes=MINUTES, seed=3, from_minute=40)
+    generate(parameters, base, partitions=2, history=True)
+    options = ("--base", base, "--out", out, "--quick", "--speed", "4")
+    done = command(*options, "--from", "1.5", "--to", "4.5")
+    assert done.returncode == 0, done.stderr
+    assert "(1.5 generated expressways of 2 minutes" in done.stdout
+    assert "L = 4.5 at 4 times the pace: every answer in time" in done.stdout
+    rating = json.loads((out / "rating.json").read_text())["rating"]
+    assert [step["expressways"] * step["share"] for step in rating["steps"]] == [1.5, 3.0, 4.5]
+    page = (out / "rating.html").read_text()
+    assert "L = 4.5" in page
+    assert "1.5 expressways were generated" in page
+    assert "The other 3 are copies of them" in page
+    refused = command(*options, "--from", "1")
+    assert "--from must be at least 1.5, the expressways of the base, not 1" in refused.stderr
+    refused = command("--base", base, "--explain", "2")
+    assert "L must be a multiple of the 1.5 expressways" in refused.stderr
+    assert command("--base", base, "--explain", "4.5").stdout.startswith("L = 4.5: ")
