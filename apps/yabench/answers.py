@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from xstream import InputError
 from yabench.bindings import Bag, binding_of
 from yabench.columns import Columns
+from yabench.stream import OPENERS
 
 __all__ = ["Answer", "answer_of", "columns_of_arrow", "read_answers", "recorded"]
 
@@ -68,11 +70,14 @@ class Answer:
 def read_answers(path: Path) -> list[Answer]:
     """Read the results of an engine in the order in which it gave them."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, EOFError, UnicodeDecodeError, LZMAError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     try:
-        return [answer_of(relation, path.parent) for relation in _relations(text)]
+        return [
+            answer_of(part, path.parent) for found in _relations(text) for part in _by_time(found)
+        ]
     except (InputError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -95,6 +100,23 @@ def _relations(text: str) -> Iterator[Mapping[str, Any]]:
             raise InputError(f"a result is an object, not {str(relation)[:80]!r}")
         if "ready" not in relation:
             yield relation
+
+
+def _by_time(relation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Divide a result without a time by the times of its bindings, if they have several."""
+    results = relation.get("results", relation)
+    rows = results.get("bindings") if isinstance(results, Mapping) else results
+    parts: dict[Any, list[Any]] = {}
+    if relation.get("timestamp") is None and isinstance(rows, list):
+        for row in rows:
+            timed = isinstance(row, Mapping) and isinstance(row.get("binding"), Mapping)
+            parts.setdefault(str(row.get("timestamp")) if timed else None, []).append(row)
+    if len(parts) < 2:
+        yield relation
+        return
+    rest = {key: value for key, value in relation.items() if key != "results"}
+    for same in parts.values():
+        yield {**rest, "bindings": same}
 
 
 def _parsed(line: str, number: int) -> Any:

@@ -33,6 +33,8 @@ __all__ = [
 #: Numbers that differ by less, relative to the larger one, are equal.
 RELATIVE_TOLERANCE = 1e-9
 PREFIXES = {
+    "": "http://knoesis.wright.edu/ssw/",
+    "om": "http://knoesis.wright.edu/ssw/ont/sensor-observation.owl#",
     "om-owl": "http://knoesis.wright.edu/ssw/ont/sensor-observation.owl#",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "ssw": "http://knoesis.wright.edu/ssw/",
@@ -41,7 +43,9 @@ PREFIXES = {
 }
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _TYPED = re.compile(r'"(?P<text>.*)"(\^\^(?P<type>\S+)|@[\w-]+)?', re.DOTALL)
-_PREFIXED = re.compile(r"(?P<prefix>[A-Za-z][\w-]*):(?P<rest>[^/].*)", re.DOTALL)
+#: As YABench and some engines write them, without quotation marks: 92^^xsd:float
+_BARE = re.compile(r"(?P<text>[^\s\"<>^]+)\^\^<?(?P<type>[^<>\s]+)>?")
+_PREFIXED = re.compile(r"(?P<prefix>[A-Za-z][\w-]*|):(?P<rest>[^/].*)", re.DOTALL)
 _IRI_TYPES = {"uri", "iri", "bnode"}
 _SPECIAL = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf}
 
@@ -142,6 +146,9 @@ def _literal(text: str, datatype: str) -> str | float:
         return float(text) + 0.0  # -0.0 equals 0.0 but would have another key
     if text in _SPECIAL and datatype:
         return _SPECIAL[text]
+    typed = None if datatype else _BARE.fullmatch(text) or _TYPED.fullmatch(text)
+    if typed and typed["type"]:
+        return _literal(typed["text"], typed["type"])
     return text
 
 

@@ -10,38 +10,15 @@ from typing import Any
 
 from xstream.bench.report import machine
 from xstream.report.page import document, plots_html, section, table_html, write
-from xstream.report.plots import COLORS, graph_objects, layout
+from xstream.report.plots import COLORS, boxes, graph_objects, layout
 from yabench.published import Reference, read_published
 
 __all__ = ["write_page"]
 
 Found = dict[str, Any]
+#: Findings about an engine that are shown at once: runs of a wrong engine differ in details.
+MOST_SENTENCES = 3
 _BOXES = (("Precision", "precision"), ("Recall", "recall"), ("Delay in ms", "delay_ms"))
-_STYLE = """<style>
-.tabs button{font:inherit;padding:.3rem .8rem;margin:0 .4rem .4rem 0;border:1px solid var(--line);
-background:var(--tint);color:var(--ink);border-radius:4px;cursor:pointer}
-.tabs button[aria-selected=true]{background:var(--mark);color:#fff}
-.finding{border-left:3px solid var(--line);padding-left:.8rem;overflow-wrap:anywhere}
-@media(prefers-color-scheme:dark){:root{color-scheme:dark;--ink:#e6ebf0;--soft:#9fb0c0;
---line:#33414f;--tint:#1d2731;--mark:#7db4e6}body{background:#12181f}
-.tabs button[aria-selected=true]{color:#12181f}.good{color:#6fce95}.bad{color:#f08a8a}}
-</style>"""
-_SCRIPT = """<script>
-function show(name){document.querySelectorAll('section.test').forEach(function(s){
-s.hidden=s.dataset.test!==name;if(!s.hidden)s.querySelectorAll('.plot').forEach(function(p){
-if(window.Plotly)Plotly.Plots.resize(p)})});
-document.querySelectorAll('.tabs button').forEach(function(b){
-b.setAttribute('aria-selected',b.dataset.test===name)})}
-function paint(){var dark=matchMedia('(prefers-color-scheme: dark)').matches;
-document.querySelectorAll('.plot').forEach(function(p){if(window.Plotly&&p.data)Plotly.relayout(p,
-{paper_bgcolor:'rgba(0,0,0,0)',plot_bgcolor:'rgba(0,0,0,0)','font.color':dark?'#e6ebf0':'#1c2733',
-'xaxis.gridcolor':dark?'#33414f':'#e3e8ee','yaxis.gridcolor':dark?'#33414f':'#e3e8ee'})})}
-document.querySelectorAll('.tabs button').forEach(function(b){
-b.addEventListener('click',function(){show(b.dataset.test)})});
-addEventListener('load',function(){paint();var b=document.querySelector('.tabs button');
-if(b)show(b.dataset.test)});
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change',paint);
-</script>"""
 
 
 def write_page(path: Path, title: str, found: Sequence[Found], published: Path | None) -> None:
@@ -54,7 +31,7 @@ def write_page(path: Path, title: str, found: Sequence[Found], published: Path |
         f'<button data-test="{escape(name)}" aria-selected="false">{escape(name)}</button>'
         for name in tests
     )
-    parts = [_STYLE, f'<div class="tabs">{buttons}</div>']
+    parts = [f'<div class="tabs">{buttons}</div>']
     plot = 0
     for name, outcomes in tests.items():
         figures = _figures(outcomes, references.get(outcomes[0]["published"], []))
@@ -67,12 +44,13 @@ def write_page(path: Path, title: str, found: Sequence[Found], published: Path |
         )
         plot += len(figures)
         parts.append(f'<section class="test" data-test="{escape(name)}">{body}</section>')
-    text = document(f"YABench: {title}", [*parts, _SCRIPT], machine())
+    text = document(f"YABench: {title}", parts, machine())
     write(path, text)
 
 
 def _about(found: Found) -> str:
-    text = f"{found['stations']:,} stations, {found['items']:,} items"
+    stations = found["stations"]
+    text = f"{stations:,} station{'s' if stations != 1 else ''}, {found['items']:,} items"
     judged = found.get("judged", {}).get("strict")
     if judged:
         text += (
@@ -131,8 +109,13 @@ def _findings(outcomes: Sequence[Found]) -> str:
     parts = []
     for engine, runs in _by_engine(outcomes).items():
         parts.append(f"<h3>{escape(engine)}</h3>")
-        for sentence in dict.fromkeys(_sentences(runs)):
-            parts.append(f'<p class="finding">{escape(sentence)}</p>')
+        told = [
+            f'<p class="finding">{escape(text)}</p>' for text in dict.fromkeys(_sentences(runs))
+        ]
+        parts += told[:MOST_SENTENCES]
+        if more := told[MOST_SENTENCES:]:
+            summary = f"<summary>{len(more)} more findings of other runs</summary>"
+            parts.append(f"<details>{summary}{''.join(more)}</details>")
         wrong = [w for w in _windows(runs) if w["missing"] or w["unexpected"]][:5]
         if wrong:
             rows = [
@@ -167,15 +150,15 @@ def _figures(outcomes: Sequence[Found], references: Sequence[Reference]) -> list
         _samples(engines, colors, "Memory in MB", "rss_mb"),
         _samples(engines, colors, "Threads", "threads"),
     ]
-    boxes = [
-        _boxes(engines, colors, f"{title} of all windows and runs", key)
+    spread = [
+        _boxes(engines, f"{title} of all windows and runs", key)
         for title, key in (
             ("Precision", "precision"),
             ("Recall", "recall"),
             ("Delay in ms", "delay_ms"),
         )
     ]
-    return [*over_time, *boxes]
+    return [*over_time, *spread]
 
 
 def _over_windows(
@@ -197,10 +180,12 @@ def _over_windows(
             x=[end / 1000 for end in values], y=[mean(each) for each in values.values()],
             name=name, mode="lines+markers", line_color=colors[name],
         )  # fmt: skip
-    for each in references:
+    for place, each in enumerate(references):
+        # Labels alternate between the sides, so that those of near lines do not overlap.
         figure.add_hline(
             getattr(each, key), line_dash="dot", line_color="#8894a0",
             annotation_text=f"{each.engine} (published)", annotation_font_size=10,
+            annotation_position=("top right", "top left", "bottom right", "bottom left")[place % 4],
         )  # fmt: skip
     windows = _windows(next(iter(engines.values()))[:1])
     for window in windows[::2]:
@@ -235,17 +220,15 @@ def _samples(
     figure = go.Figure()
     for name, runs in engines.items():
         samples = runs[0]["samples"]
+        mode = "lines" if len(samples) > 1 else "markers"  # a point has no line
         figure.add_scatter(x=[s["time_ms"] / 1000 for s in samples], y=[s[key] for s in samples],
-                           name=name, mode="lines", line_color=colors[name])  # fmt: skip
+                           name=name, mode=mode, line_color=colors[name])  # fmt: skip
     return layout(figure, title, "time in s", title, showlegend=True)
 
 
-def _boxes(
-    engines: Mapping[str, list[Found]], colors: Mapping[str, str], title: str, key: str
-) -> Any:
-    go = graph_objects()
-    figure = go.Figure()
-    for name, runs in engines.items():
-        values = [window[key] for window in _windows(runs) if window[key] is not None]
-        figure.add_box(y=values, name=name, marker_color=colors[name], boxpoints="outliers")
-    return layout(figure, title, "", title, showlegend=False)
+def _boxes(engines: Mapping[str, list[Found]], title: str, key: str) -> Any:
+    values = {
+        name: [window[key] for window in _windows(runs) if window[key] is not None]
+        for name, runs in engines.items()
+    }
+    return boxes(title, "engine", title, values)

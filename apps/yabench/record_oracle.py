@@ -35,6 +35,8 @@ class SqlOracle(Oracle):
         require_package("duckdb")
         import duckdb
 
+        if not len(records):
+            raise InputError("the stream has no items: no station reports within its duration")
         self._errors = duckdb.Error
         self.query = query
         self._times = records.time

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from xstream import InputError
 
-__all__ = ["Literal", "RdfStream", "Triple", "read_rdf_stream", "triple_line"]
+__all__ = ["OPENERS", "Literal", "RdfStream", "Triple", "read_rdf_stream", "triple_line"]
 
 _LINE = re.compile(
     r"\s*(?P<s><[^<>\s]+>|_:\S+)\s+(?P<p><[^<>\s]+>)\s+(?P<o>.+?)\s+"
@@ -28,7 +28,8 @@ _BARE = re.compile(r"(?P<text>[^\s\"<>^]+)\^\^<?(?P<type>[^<>\s]+)>?")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_OPENERS: dict[str, Callable[..., IO[Any]]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+#: How compressed files are opened, by the ending of their names.
+OPENERS: dict[str, Callable[..., IO[Any]]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
 
 
@@ -82,7 +83,7 @@ def read_rdf_stream(path: Path) -> RdfStream:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    opener = _OPENERS.get(path.suffix, open)
+    opener = OPENERS.get(path.suffix, open)
     try:
         with opener(path, "rt", encoding="utf-8") as lines:
             yield from lines

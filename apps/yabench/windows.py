@@ -80,10 +80,10 @@ class Windowing:
         return Window(index, Scope(max(0, close - self.size_ms), end), end - self.step_ms)
 
     def last_index(self, last_ms: int) -> int:
-        """Return the last window that has items of a stream that ends with this time."""
+        """Return the last window with items of a stream that ends with this time; at least 1."""
         if self.policy == "periodic":
             return -(-(last_ms + 1) // self.step_ms)
-        return (last_ms + self.size_ms) // self.slide_ms
+        return max(1, (last_ms + self.size_ms) // self.slide_ms)
 
     def windows(self, last_ms: int, last_end: int = 0) -> Iterator[Window]:
         """Yield the windows that have items, and those up to an end that an engine named."""

@@ -18,6 +18,7 @@ from yabench.benchmark import oracle_of, run_tests
 from yabench.bindings import Bag, binding_of
 from yabench.checking import check
 from yabench.cli import app
+from yabench.engines import engine_of
 from yabench.experiments import test_file as built_in
 from yabench.files import read_records, write_stream
 from yabench.judge import judge
@@ -181,6 +182,25 @@ def test_engines_are_judged_and_each_fault_is_named(tmp_path: Path) -> None:
     assert [each["date"] for each in again if not each["missing"]] == [
         each["date"] for each in found if not each["missing"]
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "flink"])
+@pytest.mark.parametrize("policy", ["window-close", "non-empty"])
+def test_engines_of_the_jvm_are_right_when_windows_close(
+    tmp_path: Path, engine: str, policy: str
+) -> None:
+    if missing := engine_of(engine).missing:
+        pytest.skip(missing)
+    tests = read_tests(
+        built_in(Path("e1")),
+        [f"engine={engine}", "runs=1", "duration_s=12", "stations=20", f"policy={policy}"],
+    )
+    (found,) = run_tests(tests[:1], tmp_path / "out", Progress.silent())
+    assert not found["failure"]
+    assert found["judged"]["strict"]["right"], found["judged"]["strict"]["finding"]
+    assert sum(window["expected"] for window in found["judged"]["strict"]["windows"]) > 50
 
 
 def test_an_engine_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:

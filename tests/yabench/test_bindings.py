@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,53 @@ def test_garbage_is_read_or_refused(data: Any) -> None:
     if isinstance(data, dict):
         with contextlib.suppress(xs.InputError):
             answer_of(json.loads(json.dumps(data)))
+
+
+SYSTEM = "http://knoesis.wright.edu/ssw/System_1"
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        {"type": "uri", "value": SYSTEM}, {"type": "IRI", "value": f"<{SYSTEM}>"},
+        {"type": "uri", "value": "ssw:System_1"}, {"value": ":System_1"},
+        SYSTEM, f"<{SYSTEM}>", "ssw:System_1", ":System_1",
+    ],
+)  # fmt: skip
+def test_an_iri_is_the_same_abbreviated_or_not(term: object) -> None:
+    assert binding_of({"s": term}) == binding_of({"s": SYSTEM})
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        79, 79.0, "79", "79.0", "7.9e1", "+79", " 79 ", '"79"', f'"79"^^<{XSD}float>',
+        '"79"^^xsd:integer', "79^^xsd:float", f"79^^{XSD}float", f"79.0^^<{XSD}double>",
+        {"type": "literal", "value": "79"}, {"type": "typed-literal", "value": "79.0e0"},
+        {"type": "literal", "datatype": f"{XSD}integer", "value": "79"}, {"value": 79},
+        {"type": "literal", "value": f"79^^{XSD}float"},
+        {"type": "literal", "value": f'"79"^^<{XSD}float>'},
+    ],
+)  # fmt: skip
+def test_a_number_is_the_same_as_text_or_typed(term: object) -> None:
+    assert binding_of({"v": term}) == binding_of({"v": 79})
+
+
+@pytest.mark.parametrize("term", ["79 F", "seventy-nine", {"type": "literal", "value": "x^^y z"}])
+def test_other_texts_are_no_numbers(term: object) -> None:
+    assert not binding_of({"v": term}).numbers
+
+
+def test_results_without_a_time_are_divided_by_those_of_their_bindings(tmp_path: Path) -> None:
+    rows = [{"timestamp": time, "binding": {"v": value}}
+            for time, value in ((2000, 1), (1000, 2), (2000, 3))]  # fmt: skip
+    file = tmp_path / "answers.json"
+    file.write_text("\ufeff" + json.dumps({"head": {"vars": ["v"]}, "results": {"bindings": rows}}))
+    found = read_answers(file)
+    assert [(each.named_ms, each.bindings.total()) for each in found] == [(2000, 2), (1000, 1)]
+    packed = tmp_path / "answers.json.xz"
+    packed.write_bytes(lzma.compress(file.read_bytes()))
+    assert [each.bindings for each in read_answers(packed)] == [each.bindings for each in found]

@@ -40,8 +40,8 @@ def outcome(test: str, engine: str, run: int, recall: float = 1.0) -> dict[str, 
     }  # fmt: skip
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
+def written(file: Path) -> Path:
+    """A page of two tests and three engines, one of which is wrong and one missing."""
     found = [
         outcome(test, engine, run, recall)
         for test in ("small", "big")
@@ -49,9 +49,13 @@ def page(tmp_path: Path) -> Path:
         for run in (1, 2)
     ]
     missing = {**outcome("big", "three", 1), "judged": {}, "failure": "three is not installed"}
-    file = tmp_path / "page.html"
     write_page(file, "try", [*found, missing], None)
     return file
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    return written(tmp_path / "page.html")
 
 
 def test_the_page_says_what_is_wrong_and_what_is_missing(page: Path) -> None:
@@ -60,6 +64,17 @@ def test_the_page_says_what_is_wrong_and_what_is_missing(page: Path) -> None:
     assert "sensor = &lt;1&gt;" in text
     assert "three is not installed" in text
     assert 'src="http' not in text
+
+
+def test_findings_of_many_runs_are_folded(tmp_path: Path) -> None:
+    found = [outcome("small", "one", run, 1 - run / 100) for run in range(1, 11)]
+    file = tmp_path / "page.html"
+    write_page(file, "try", [{**each, "stations": 1} for each in found], None)
+    text = file.read_text()
+    assert text.count('<p class="finding">') == 10
+    shown = text.split("<summary>7 more findings of other runs</summary>")[0]
+    assert shown.count('<p class="finding">') == 3
+    assert "1 station, 1,500 items" in text
 
 
 CLICKS = """<script>addEventListener('load',function(){setTimeout(function(){

@@ -9,9 +9,23 @@ const [folder, taskFile] = process.argv.slice(-2);
 const require = createRequire(folder + "/package.json");
 // The engine logs every item to standard output, which is for results.
 for (const name of ["log", "debug", "info", "error", "warn"]) console[name] = () => {};
-const { RSPEngine } = require("rsp-js");
-const N3 = require("n3");
-require("@comunica/query-sparql"); // the engine would load it in its first window
+function fail(what, error) {
+  const reason = String(error?.message ?? error).split("\n")[0];
+  process.stderr.write(`Error: ${what} (Node ${process.version}): ${reason}\n`);
+  process.exit(1);
+}
+process.on("uncaughtException", (error) => fail("rsp-js failed", error));
+process.on("unhandledRejection", (error) => fail("rsp-js failed in a query", error));
+function load(name) {
+  try {
+    return require(name);
+  } catch (error) {
+    return fail(`${name} cannot be loaded, \`xstream yabench install rsp-js\` renews it`, error);
+  }
+}
+const { RSPEngine } = load("rsp-js");
+const N3 = load("n3");
+load("@comunica/query-sparql"); // the engine would load it in its first window
 
 const task = JSON.parse(readFileSync(taskFile, "utf8"));
 const engine = new RSPEngine(task.query);

@@ -6,6 +6,7 @@ the items with `window_start` and `window_end`, once for each window that they a
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +21,9 @@ OPENED = ("java.util", "java.lang")
 def main() -> None:
     """Compile the adapter if it has changed, and run it."""
     folder = Path(sys.argv[1])
+    policy = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))["policy"]
+    if policy not in ("window-close", "non-empty"):
+        sys.exit(f"Flink reports when a window closes; it has no policy {policy}")
     classes, jars = folder / "classes", f"{folder / 'pyflink' / 'lib'}/*"
     java, javac = (shutil.which(name) for name in ("java", "javac"))
     if java is None or javac is None:

@@ -59,6 +59,8 @@ def main() -> None:
 
     with open(sys.argv[-1], encoding="utf-8") as file:
         task = json.load(file)
+    if task["policy"] not in ("window-close", "non-empty"):
+        sys.exit(f"Spark reports when a window closes; it has no policy {task['policy']}")
     size, slide = (f"{task[key]} milliseconds" for key in ("size_ms", "slide_ms"))
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as server:
         spark = session(folder)
