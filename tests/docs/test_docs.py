@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("tutorial.md", "kernels.md", "compilation.md", "schedulers.md", "sources.md")
+PAGES = (
+    "first-steps.md",
+    "tutorial.md",
+    "kernels.md",
+    "compilation.md",
+    "schedulers.md",
+    "sources.md",
+)
 #: Pages whose links are followed.
 LINKED = [
     ROOT / "README.md",
@@ -90,3 +97,12 @@ def test_channels_are_cut_around_the_tones(tmp_path: Path) -> None:
         assert cuts[name] == [recording[name][i] for i in cuts["index"]]
     for begin_s in (2.0, 7.5, 11.25, 18.0):
         assert round(begin_s * 8_000) in cuts["index"]
+
+
+def test_the_picture_of_the_first_steps_is_that_of_its_query(tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / "first-steps.md").read_text())
+    code = "\n\n".join(text for language, text in blocks if language == "python")
+    script = tmp_path / "loud.py"
+    script.write_text(code)
+    run_script(script, tmp_path)
+    assert (tmp_path / "loud.svg").read_text() == (ROOT / "docs" / "first-query.svg").read_text()
