@@ -12,7 +12,13 @@ from tests.native.test_stress import ADDRESS, THREAD, run, sanitizer_works
 pytestmark = [pytest.mark.sanitizer, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("flags", [THREAD, ADDRESS], ids=["thread", "address"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(THREAD, id="thread", marks=pytest.mark.slow),
+        pytest.param(ADDRESS, id="address"),
+    ],
+)
 def test_the_sanitizer_finds_nothing_in_sources_and_sinks(tmp_path: Path, flags: list[str]) -> None:
     if not sanitizer_works(tmp_path, flags):
         pytest.skip("this compiler or machine does not support the sanitizer")

@@ -33,7 +33,13 @@ def compiled(folder: Path, flags: list[str], name: str = "parts") -> Path:
     return program
 
 
-@pytest.mark.parametrize("flags", [THREAD, ADDRESS], ids=["thread", "address"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(THREAD, id="thread", marks=pytest.mark.slow),
+        pytest.param(ADDRESS, id="address"),
+    ],
+)
 def test_the_sanitizer_finds_nothing_in_the_rings(tmp_path: Path, flags: list[str]) -> None:
     if not sanitizer_works(tmp_path, flags):
         pytest.skip("this compiler or machine does not support the sanitizer")
@@ -42,5 +48,5 @@ def test_the_sanitizer_finds_nothing_in_the_rings(tmp_path: Path, flags: list[st
 
 
 def test_thousands_of_windows_keep_the_order_of_one_thread(tmp_path: Path) -> None:
-    result = run(compiled(tmp_path, []), "50000")
+    result = run(compiled(tmp_path, []), "10000")
     assert result.returncode == 0, result.stdout + result.stderr

@@ -80,6 +80,7 @@ def test_a_list_that_would_be_larger_than_any_memory_is_refused(folder: Path) ->
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_thread_sanitizer_finds_nothing(folder: Path) -> None:
     if not sanitizer_works(folder, THREAD):
         pytest.skip("ThreadSanitizer does not run here; the stress above stands in for it")

@@ -73,6 +73,25 @@ def join(
     return sorted((*a, *b[1:]) for a in left for b in right if a[0] == b[0])
 
 
+def symmetric_join(
+    arrivals: Sequence[tuple[int, tuple[Any, ...]]], unique: bool
+) -> list[tuple[Any, ...]]:
+    """On the first field, for tuples of both sides as they arrive: the newest is met first."""
+    kept: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]] = ([], [])
+    found = []
+    for side, row in arrivals:
+        met = [other for other in reversed(kept[1 - side]) if other[0] == row[0]]
+        if unique and met:
+            kept[1 - side].reverse()
+            kept[1 - side].remove(met[0])
+            kept[1 - side].reverse()
+            del met[1:]
+        else:
+            kept[side].append(row)
+        found += [(*other, *row[1:]) if side else (*row, *other[1:]) for other in met]
+    return found
+
+
 def deinterleave(samples: Array, start: int, channels: int) -> list[Array]:
     index = np.arange(start, start + len(samples))
     return [samples[index % channels == channel] for channel in range(channels)]

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 import xstream as xs
 from tests.sigseg.samples import RECORD, numbered, shown
 
-EXAMPLES, STEPS_EACH = 300, 100
+EXAMPLES, STEPS_EACH = 120, 100
 #: In all; fewer under the sanitizers.
 STEPS = 25_000
 widths = st.one_of(st.integers(0, 5), st.integers(0, 300))

@@ -19,7 +19,7 @@ from numba.np.arrayobj import make_array
 from numba.np.numpy_support import from_dtype
 
 from xstream.kernels._inner import INNER
-from xstream.kernels._links import block, readonly
+from xstream.kernels._links import block, member, readonly
 from xstream.kernels.pieces import PART, PART_OUTSIDE
 
 __all__ = ["FoldedType", "folded_maker"]
@@ -62,19 +62,7 @@ def folded_maker(name: str, stage: int, described: str, fill: Any) -> Any:
     return make
 
 
-def _member(name: str) -> Any:
-    @intrinsic
-    def read(typing_context, folded):
-        def codegen(context, builder, signature, arguments):
-            proxy = cgutils.create_struct_proxy(signature.args[0])
-            return getattr(proxy(context, builder, value=arguments[0]), name)
-
-        return types.int64(folded), codegen
-
-    return read
-
-
-region_of, width_of, scratch_of = map(_member, ("region", "width", "scratch"))
+region_of, width_of, scratch_of = map(member, ("region", "width", "scratch"))
 
 
 @overload(len)

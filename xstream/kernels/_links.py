@@ -305,19 +305,21 @@ def link_maker(link: LinkType) -> Any:
     return make
 
 
-def _member(name: str) -> Any:
+def member(name: str) -> Any:
+    """A function that reads a word of a struct of this package: of `out` or of a window."""
+
     @intrinsic
-    def read(typing_context, link):
+    def read(typing_context, struct):
         def codegen(context, builder, signature, arguments):
             proxy = cgutils.create_struct_proxy(signature.args[0])
             return getattr(proxy(context, builder, value=arguments[0]), name)
 
-        return types.int64(link), codegen
+        return types.int64(struct), codegen
 
     return read
 
 
-region_of, start_of = _member("region"), _member("start")
+region_of, start_of = member("region"), member("start")
 
 
 @overload_method(LinkType, "emit", jit_options=INNER)

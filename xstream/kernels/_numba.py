@@ -187,6 +187,11 @@ def array_at(address: int, length: int, dtype: Any) -> Any:
     """`length` items at an address, for kernels whose arguments are tables of arrays.
 
     The address is not checked: the caller must keep the memory alive.
+
+    >>> import numpy as np, xstream as xs
+    >>> table = np.arange(4)
+    >>> xs.array_at(table.ctypes.data, 4, np.int64)
+    array([0, 1, 2, 3])
     """
     import ctypes
 
@@ -209,6 +214,10 @@ def grow(array: Any, length: int) -> Any:
     """Make a state array of a kernel at least `length` items long; new items are zero.
 
     Use the array that it returns: the one given is no longer part of the state.
+
+    >>> import numpy as np, xstream as xs
+    >>> xs.grow(np.ones(2), 4)
+    array([1., 1., 0., 0.])
     """
     if length <= len(array):
         return array
@@ -244,6 +253,17 @@ def prefetch(array: Any, index: int) -> None:
     """Prefetch an item of an array that will be needed soon.
 
     Only a hint: it changes nothing, and an index outside the array does no harm.
+
+    >>> import numpy as np, xstream as xs
+    >>> @xs.kernel(state=np.zeros(1000))
+    ... def tally(index, state):
+    ...     xs.prefetch(state, index)
+    ...     state[index] += 1.0
+    ...     return state[index]
+    >>> query = xs.Query()
+    >>> out = query.source(xs.io.iterable([7, 8, 7], out=int)).map(tally).collect()
+    >>> query.run()[out]
+    [1.0, 1.0, 2.0]
     """
 
 

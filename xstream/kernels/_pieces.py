@@ -19,8 +19,8 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 
 from xstream.kernels._inner import INNER, inner_jit
-from xstream.kernels._links import block, readonly, word
-from xstream.kernels.pieces import PART_OUTSIDE
+from xstream.kernels._links import block, member, readonly, word
+from xstream.kernels.pieces import PART, PART_OUTSIDE, first_part, is_one_part
 
 __all__ = ["PiecesType", "pieces_maker", "pieces_of"]
 
@@ -84,19 +84,7 @@ def pieces_of(typing_context, array):
     return pieces(array), codegen
 
 
-def _member(name: str) -> Any:
-    @intrinsic
-    def read(typing_context, pieces):
-        def codegen(context, builder, signature, arguments):
-            proxy = cgutils.create_struct_proxy(signature.args[0])
-            return getattr(proxy(context, builder, value=arguments[0]), name)
-
-        return types.int64(pieces), codegen
-
-    return read
-
-
-address_of, width_of, listed_of = map(_member, ("address", "width", "listed"))
+address_of, width_of, listed_of = map(member, ("address", "width", "listed"))
 
 
 @overload(len)
@@ -123,6 +111,21 @@ def _part(window, first, n):
         return called_apart(window, first, n)
 
     return part
+
+
+@overload(is_one_part)
+def _is_one_part(window):
+    if isinstance(window, PiecesType):
+        return lambda window: listed_of(window) == 0 and width_of(window) <= PART
+    return lambda window: False
+
+
+@overload(first_part)
+def _first_part(window):
+    if not isinstance(window, PiecesType):
+        return lambda window: window.part(0, PART)
+    dtype = window.dtype
+    return lambda window: readonly(block(address_of(window), min(width_of(window), PART), dtype))
 
 
 @intrinsic

@@ -40,8 +40,8 @@ typedef struct xs_kernel {
     const char *behind;     /* of the input before: the address of its end */
     const xs_slot *tuple;   /* the input of this call; NULL after the last tuple */
     xs_slot *taken_from; /* the slot whose segment the output may take over; NULL: shared */
-    int32_t in_place; /* the field whose samples the output may overwrite; -1: none */
-    int32_t mode;
+    int8_t in_place; /* the field whose samples the output may overwrite; -1: none */
+    int8_t mode;     /* xs_kernel_mode */
     bool send_failed, at_end;
     int8_t path; /* xs_kernel_path */
 
@@ -79,7 +79,7 @@ static inline void prefetch_behind(const char **behind, const char *data, int64_
     *behind = data + bytes;
     if (!in_a_row) return;
     int64_t ahead = bytes / 2 < most ? bytes / 2 : most;
-    for (int64_t i = 0; i < ahead; i += LINE) {
+    _Pragma("GCC unroll 8") for (int64_t i = 0; i < ahead; i += LINE) {
         if (into_l1) __builtin_prefetch(data + bytes + i);
         else __builtin_prefetch(data + bytes + i, 0, 2);
         __asm__ volatile(""); /* gcc removes loops that do nothing else */

@@ -299,7 +299,7 @@ xs_op *xs_op_kernel(xs_plan *plan, int64_t call_address, int32_t mode, int32_t w
     kernel->output = output;
     kernel->outputs = outputs;
     kernel->call = (void (*)(int64_t *))call_address;
-    kernel->mode = mode;
+    kernel->mode = (int8_t)mode;
     kernel->outputs_at = outputs_at;
     kernel->states_at = states_at;
     kernel->used = UINT64_MAX;
@@ -343,7 +343,7 @@ void xs_kernel_uses(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->used = fiel
 
 void xs_kernel_walks(xs_op *op, uint64_t fields) { ((xs_kernel *)op)->walked = fields; }
 
-void xs_kernel_in_place(xs_op *op, int32_t field) { ((xs_kernel *)op)->in_place = field; }
+void xs_kernel_in_place(xs_op *op, int32_t field) { ((xs_kernel *)op)->in_place = (int8_t)field; }
 
 int64_t *xs_kernel_frame(xs_op *op) { return ((xs_kernel *)op)->frame; }
 

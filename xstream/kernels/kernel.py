@@ -26,6 +26,19 @@ class Kernel:
     """A function over arrays and scalars, compiled when a query uses it.
 
     It can still be called as a plain function.
+
+    >>> import numpy as np, xstream as xs
+    >>> @xs.kernel(out={"loud": bool, "level": float})
+    ... def louder(window, alpha):
+    ...     return window.std() > alpha, window.std()
+    >>> louder
+    <kernel louder(window, alpha)>
+    >>> louder.out_fields
+    (('loud', <class 'bool'>), ('level', <class 'float'>))
+    >>> louder.data_parameters()
+    ('window', 'alpha')
+    >>> louder(np.zeros(4), 0.5)[0]
+    np.False_
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "first_part", "is_one_part"]
 
 
 class Pieces:
@@ -51,3 +51,13 @@ class Pieces:
 #: Samples of a window that the library's statistics read at once, and that are computed at once.
 PART = 4096
 PART_OUTSIDE = "a part of a segment begins outside of its samples"
+
+
+def is_one_part(window: Pieces) -> bool:
+    """Whether `first_part` is the whole window, without a copy; never, except in compiled code."""
+    return False
+
+
+def first_part(window: Pieces) -> NDArray[Any]:
+    """The first PART samples. Compiled code reads them in place, without counting references."""
+    return window.part(0, PART)

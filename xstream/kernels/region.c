@@ -31,6 +31,9 @@ typedef struct {
     bool stateful; /* some member keeps state */
     bool maps_windows; /* the only output is a new window */
     const char *behind; /* of the input before: the address of its end */
+    xs_slot *made;    /* results of a batch that wait to be emitted together; made for the first one */
+    int32_t waiting;  /* how many of them */
+    bool batch;       /* is being processed */
     xs_seg *failing[MAX_FIELDS]; /* copies of the arrays that a member failed on */
     xs_member *member;
     xs_region_out out[MAX_FIELDS];
@@ -75,10 +78,28 @@ static void *region_allocate(int64_t *frame, int64_t field, int64_t width, int64
     return NULL;
 }
 
+static int32_t emit_waiting(xs_region *region)
+{
+    int32_t count = region->waiting;
+    region->waiting = 0;
+    return count ? emit_many(&region->op, region->made, count) : XS_OK;
+}
+
+/* A result without segments is emitted later, together with others. */
+static int64_t send_later(xs_region *region, const int64_t *word)
+{
+    int32_t status = region->waiting == MANY ? emit_waiting(region) : XS_OK;
+    if (unlikely(status)) failed(region, XS_REGION_PASSED_ON, 0);
+    xs_slot *row = region->made + region->waiting++ * region->outputs;
+    for (int32_t field = 0; field < region->outputs; field++) row[field].i = word[field];
+    return status;
+}
+
 static int64_t region_send(int64_t *frame)
 {
     xs_region *region = region_of(frame);
     const int64_t *word = frame + region->outputs_at;
+    if (region->batch) return send_later(region, word);
     xs_slot tuple[MAX_FIELDS];
     uint64_t own = 0;
     for (int32_t field = 0; field < region->outputs; field++) {
@@ -226,15 +247,25 @@ static int32_t fill_inputs(xs_region *region, const xs_slot *tuple, xs_block **h
 }
 
 /* Tuples without segments are read in place. */
-static int32_t region_process_many(xs_op *op, const xs_slot *rows, int64_t count)
+static int32_t region_process_many(xs_op *op, int32_t port, const xs_slot *rows, int64_t count)
 {
     xs_region *region = (xs_region *)op;
     region->frame[XS_REGION_ROWS] = (int64_t)rows;
     region->frame[XS_REGION_COUNT] = count;
     region->frame[XS_FRAME_VERDICT] = 0;
     region->input = rows;
+    if (count == 1) {
+        region->call(region->frame);
+        return after_call(region);
+    }
+    if (!region->made && !op->out[0].shape.segments)
+        region->made = malloc(((size_t)region->outputs + 1) * MANY * sizeof *region->made);
+    region->batch = region->made != NULL;
     region->call(region->frame);
-    return after_call(region);
+    region->batch = false;
+    int32_t passed = emit_waiting(region); /* before a failure on a later tuple is reported */
+    int32_t status = after_call(region);
+    return passed ? passed : status;
 }
 
 /* Fast path for one window in one block. */
@@ -256,7 +287,7 @@ static int32_t region_window(xs_region *region, const xs_slot *tuple)
 
 static int32_t region_process(xs_op *op, int32_t port, const xs_slot *tuple)
 {
-    if (!op->in_shape[0].segments) return region_process_many(op, tuple, 1);
+    if (!op->in_shape[0].segments) return region_process_many(op, port, tuple, 1);
     xs_region *region = (xs_region *)op;
     if (is_window(&op->in_shape[0]) && likely(tuple->seg->block) &&
         tuple->seg->manager->kind != XS_REFCOUNT_REALLOC)
@@ -305,6 +336,7 @@ static void region_destroy(xs_op *op)
     for (int32_t field = 0; field < MAX_FIELDS; field++)
         if (region->failing[field]) xs_seg_drop(region->failing[field]);
     pieces_free(&region->pieces);
+    free(region->made);
     free(region->member);
     free(region->frame);
 }
@@ -429,8 +461,8 @@ static void add_counts(const xs_region *region, int32_t i, xs_op_stats *out)
 {
     const int64_t *tuples = region->frame + region->members_at + region->members;
     const int64_t *samples = tuples + region->members;
-    if (i) out->tuples += tuples[i], out->samples += samples[i];
-    if (i + 1 < region->members) out->emitted += tuples[i + 1];
+    if (i) out->tuples += counter_get(&tuples[i]), out->samples += counter_get(&samples[i]);
+    if (i + 1 < region->members) out->emitted += counter_get(&tuples[i + 1]);
 }
 
 /* The output of one member is the input of the next. */

@@ -59,11 +59,22 @@ class Rolling:
 
     @property
     def sample(self) -> np.dtype[Any]:
-        """The type of its samples."""
+        """The type of its samples.
+
+        >>> Rolling(np.int16).sample
+        dtype('int16')
+        """
         return np.dtype(self.dtype)
 
     def plain(self) -> PlainRolling:
-        """The state of an uncompiled kernel."""
+        """The state of an uncompiled kernel.
+
+        >>> recent = Rolling(np.int16).plain()
+        >>> recent.room(2)[:] = [5, 6]
+        >>> recent.append(2)
+        >>> recent.at(0, 2).tolist()
+        [5, 6]
+        """
         return PlainRolling(self.sample)
 
 

@@ -128,7 +128,7 @@ static int32_t report_change(xs_aggregation *a, const xs_columns *columns, int64
 static int32_t too_late(xs_aggregation *a, int64_t time)
 {
     if (a->how.drop_late) {
-        a->op.dropped++;
+        counter_add(&a->op.dropped, 1);
         return XS_END;
     }
     int64_t closed = 0;

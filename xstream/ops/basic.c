@@ -9,10 +9,15 @@ static int32_t pass_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return XS_FORWARD;
 }
 
+static int32_t pass_process_many(xs_op *op, int32_t port, const xs_slot *rows, int64_t count)
+{
+    return emit_many(op, rows, count);
+}
+
 static xs_op *pass_clone(xs_op *op, xs_plan *plan) { return op_copy(op, plan, sizeof *op); }
 
 static const xs_op_table pass_table = {
-    .process = pass_process, .clone = pass_clone, .save = save_nothing};
+    .process = pass_process, .process_many = pass_process_many, .clone = pass_clone, .save = save_nothing};
 
 xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_table); }
 
@@ -20,7 +25,10 @@ xs_op *xs_op_pass(xs_plan *plan) { return op_new(plan, sizeof(xs_op), &pass_tabl
 
 static int32_t count_process(xs_op *op, int32_t port, const xs_slot *tuple) { return XS_OK; }
 
-static int32_t count_process_many(xs_op *op, const xs_slot *rows, int64_t count) { return XS_OK; }
+static int32_t count_process_many(xs_op *op, int32_t port, const xs_slot *rows, int64_t count)
+{
+    return XS_OK;
+}
 
 static const xs_op_table count_table = {
     .process = count_process, .process_many = count_process_many, .save = save_nothing};

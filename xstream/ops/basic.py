@@ -20,6 +20,7 @@ class Pass(Operator):
     """Passes every tuple on: the operator of PASSCHAIN and EngineBench."""
 
     kind = "pass"
+    relays_batches = True
 
     def outputs(self, inputs: tuple[Schema, ...]) -> tuple[Schema, ...]:
         return inputs

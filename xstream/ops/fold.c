@@ -160,7 +160,7 @@ static void merge_deviation(int64_t *into, const int64_t *from)
 int32_t folds_merge(xs_op *op, const xs_folds *folds, int64_t *into, const int64_t *from)
 {
     bool fits = true;
-    *into += *from;
+    *into = (int64_t)((uint64_t)*into + (uint64_t)*from); /* a forged checkpoint may have any number */
     for (int32_t i = 0; i < folds->count; i++) {
         const xs_fold *fold = &folds->fold[i];
         int64_t *to = into + fold->at;

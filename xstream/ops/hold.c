@@ -55,7 +55,7 @@ static int32_t wait_finish(xs_op *op)
     xs_wait *wait = (xs_wait *)op;
     int32_t status = XS_OK;
     if (!wait->flush) {
-        op->dropped += wait->held.length;
+        counter_add(&op->dropped, wait->held.length);
         backlog_drop(&wait->held, &op->in_shape[HELD]);
     }
     while (!status && wait->held.length) status = release(op, &wait->held);

@@ -24,6 +24,7 @@ class Join(Operator):
     """
 
     kind = "join"
+    batches = True
     ports = ("left", "right")
     on: str | None = None
     unique: bool = False

@@ -49,13 +49,13 @@ static int32_t shed_process(xs_op *op, int32_t port, const xs_slot *tuple)
     case XS_SHED_NEWEST:
         for (; load > shed->limit && op->in[0].length; load = load_of(shed, tuple)) {
             queue_drop_last(&op->in[0]);
-            op->dropped++;
+            counter_add(&op->dropped, 1);
         }
         return XS_FORWARD;
     default:
         if (drawn(shed, tuple) * (double)load < (double)shed->limit) return XS_FORWARD;
     }
-    op->dropped++;
+    counter_add(&op->dropped, 1);
     return XS_OK;
 }
 

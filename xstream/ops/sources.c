@@ -4,7 +4,7 @@
 
 typedef struct {
     xs_op op;
-    xs_seg *recording;
+    _Alignas(64) xs_seg *recording; /* all that a window needs in one cache line */
     int64_t window, rounds_left; /* < 0: forever */
     int64_t at;                  /* position in the recording */
     int64_t index;               /* index of the next sample of the stream */
@@ -107,7 +107,7 @@ static int32_t array_produce(xs_op *op)
         return array_end(source);
     }
     xs_slot tuple = {.seg = window};
-    op->samples += width;
+    counter_add(&op->samples, width);
     int32_t status = emit_giving(op, 0, &tuple, &tuple);
     if (likely(tuple.seg)) window_drop(source, tuple.seg);
     return status;
@@ -233,7 +233,7 @@ static int32_t sample_produce_many(xs_op *op, int64_t most, int64_t *made)
     }
     source->index += count;
     source->at += count;
-    op->samples += count;
+    counter_add(&op->samples, count);
     *made = count;
     return count == 1 ? emit(op, 0, rows[0]) : emit_many(op, rows[0], count);
 }
@@ -271,7 +271,7 @@ static int32_t list_produce(xs_op *op)
     if (source->at == source->count) return XS_END;
     const xs_shape *shape = &op->out[0].shape;
     const xs_slot *tuple = source->given + source->at++ * shape->fields;
-    op->samples += shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1;
+    counter_add(&op->samples, shape->segments ? tuple[__builtin_ctzll(shape->segments)].seg->width : 1);
     return emit(op, 0, tuple);
 }
 

@@ -29,14 +29,17 @@ static void prefer_huge_pages(char *data, int64_t bytes)
 /* A loop that reads at one address and writes at another is slowed down by half where the low twelve
  * bits of the second are just behind the first's: the processor takes the coming load for one of what was
  * just stored. Larger blocks therefore have some room to place their data away from what it is made of. */
-enum { ROOM = 1024, ROOM_MIN = 4096 };
+enum { ROOM = 1536, ROOM_MIN = 4096 };
 
 static size_t room_in(int64_t capacity) { return capacity >= ROOM_MIN ? ROOM : 0; }
 
 static char *placed(xs_block *block, int64_t capacity, const void *beside)
 {
     char *data = aligned_after(block, sizeof *block);
-    return block_is_near(data, beside) ? data + room_in(capacity) : data;
+    if (!beside || capacity < ROOM_MIN) return data;
+    /* By the distance of the low bits in steps of 512: 512 to 3071 is as fast as it gets. */
+    static const int16_t away[8] = {1024, 512, 0, 0, 0, 0, 1536, 1536};
+    return data + away[((uintptr_t)data - (uintptr_t)beside) >> 9 & 7];
 }
 
 /* A header with room for the data behind it, or with data of its own; NULL without memory. */

@@ -107,9 +107,9 @@ struct xs_manager {
     xs_kind kind;
     int64_t limit_bytes;
     bool profiled;
+    xs_count live_bytes, peak_bytes;
     int64_t began_ns, began_ticks, empty_ticks; /* start of profiling; cost of an empty measurement */
     double ns_per_tick; /* 0 until ticks are first converted */
-    xs_count live_bytes, peak_bytes;
     pthread_mutex_t folding; /* guards `taken`, and that a reader finds every count in one place */
     uint32_t taken;          /* tallies that belong to a thread, by bit */
     xs_tally tally[TALLIES]; /* the first one is shared; its refs count the handle, plans, segments

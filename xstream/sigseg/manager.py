@@ -44,6 +44,15 @@ class MemoryStats:
 
     `live_*` and `peak_bytes` describe the current state, the rest are totals. `bytes_copied` is the
     sum of `copied_for`, which counts bytes by reason: pass, append, subseg, materialise or edit.
+
+    >>> import numpy as np, xstream as xs
+    >>> with xs.memory_manager("copy-always") as manager:
+    ...     shared = xs.SigSeg(np.zeros(4, np.int16)).share()
+    ...     stats = manager.stats()
+    >>> stats.bytes_copied, stats["copied_for"]["pass"]
+    (8, 8)
+    >>> "peak_bytes" in list(stats.keys())
+    True
     """
 
     live_segments: int
@@ -133,7 +142,13 @@ class MemoryManager:
         return f"<MemoryManager {self.name}, {live.live_bytes} bytes in {live.live_blocks} blocks>"
 
     def out_of_memory(self, what: str) -> SegmentMemoryError:
-        """Return the error for a failed allocation."""
+        """Return the error for a failed allocation.
+
+        >>> import xstream as xs
+        >>> with xs.memory_manager("refcount-lazy") as manager:
+        ...     type(manager.out_of_memory(10)).__name__
+        'SegmentMemoryError'
+        """
         if self.limit_bytes is not None:
             return SegmentMemoryError(
                 f"{what} does not fit: {self.name} may hold {self.limit_bytes:,} bytes "

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from html import escape
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from xstream._native import ffi, lib
-from xstream.errors import (
-    DtypeError,
-    ManagerError,
-    NotAdjacentError,
-    SegmentRangeError,
-    SigSegError,
-    TimebaseError,
-)
+from xstream.errors import DtypeError, SegmentRangeError, SigSegError, TimebaseError
 from xstream.sigseg import _interop
+from xstream.sigseg._pairs import distance_error, range_error, same_content, unify_signals
 from xstream.sigseg.manager import MemoryManager, current_manager
 from xstream.sigseg.timebase import Timebase
 from xstream.sigseg.writer import SegmentWriter, own_array
@@ -28,6 +23,10 @@ __all__ = ["SigSeg"]
 _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 
 _MAX_INDEX = 2**62  # no sum of two indices overflows
+
+
+#: Samples that a notebook draws of a segment.
+MOST_SHOWN = 1 << 20
 
 
 class Signal:
@@ -134,56 +133,100 @@ class SigSeg:
 
     @property
     def start(self) -> int:
-        """The index of the first sample in its signal."""
+        """The index of the first sample in its signal.
+
+        >>> SigSeg(np.zeros(3), start=10).start
+        10
+        """
         return self._start
 
     @property
     def stop(self) -> int:
-        """The index after the last sample."""
+        """The index after the last sample.
+
+        >>> SigSeg(np.zeros(3), start=10).stop
+        13
+        """
         return self._start + self._width
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of a sample."""
+        """The type of a sample.
+
+        >>> SigSeg(np.zeros(3)).dtype
+        dtype('float64')
+        """
         return self._signal.dtype
 
     @property
     def timebase(self) -> Timebase:
-        """The relation of indices and time."""
+        """The relation of indices and time.
+
+        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).timebase.rate_hz
+        8.0
+        """
         return self._signal.timebase
 
     @property
     def memory(self) -> str:
-        """The name of its memory manager."""
+        """The name of its memory manager.
+
+        >>> SigSeg(np.zeros(3), memory="copy-always").memory
+        'copy-always'
+        """
         return self._signal.manager.name
 
     @property
     def manager(self) -> MemoryManager:
-        """Its memory manager, with the counters."""
+        """Its memory manager, with the counters.
+
+        >>> SigSeg(np.zeros(3), memory="copy-always").manager.name
+        'copy-always'
+        """
         return self._signal.manager
 
     @property
     def pieces(self) -> int:
-        """The number of contiguous ranges of its samples; more than one only with refcount-lazy."""
+        """The number of contiguous ranges of its samples; more than one only with refcount-lazy.
+
+        >>> SigSeg(np.zeros(3)).append(SigSeg(np.zeros(3), start=3)).pieces
+        2
+        """
         return int(lib.xs_seg_pieces(self._handle))
 
     @property
     def nbytes(self) -> int:
-        """The size of its samples in bytes."""
+        """The size of its samples in bytes.
+
+        >>> SigSeg(np.zeros(3)).nbytes
+        24
+        """
         return self._width * self.dtype.itemsize
 
     def time_of(self, index: int) -> float:
-        """Return the time of sample `index` of the signal, in seconds."""
+        """Return the time of sample `index` of the signal, in seconds.
+
+        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).time_of(2)
+        0.25
+        """
         return self.timebase.time_of(index)
 
     def index_at(self, time: float) -> int:
-        """Return the index of the last sample at or before `time`."""
+        """Return the index of the last sample at or before `time`.
+
+        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).index_at(0.3)
+        2
+        """
         return self.timebase.index_at(time)
 
     # -- passing, joining, cutting -----------------------------------------------------------
 
     def share(self) -> SigSeg:
-        """Pass the segment like to an operator: another reference, or a copy with copy-always."""
+        """Pass the segment like to an operator: another reference, or a copy with copy-always.
+
+        >>> SigSeg(np.arange(3)).share() == SigSeg(np.arange(3))
+        True
+        """
         handle = lib.xs_seg_share(self._handle)
         return _wrap(handle, self._start, self._width, self)
 
@@ -196,11 +239,12 @@ class SigSeg:
         xstream.errors.NotAdjacentError: cannot append [5, 7) to [0, 3): there is a gap of 2 samples
         """
         if other.__class__ is not SigSeg or self._signal is not other._signal:
-            _unify_signals(self, other)
+            _require_segment(other)
+            unify_signals(self, other)
         width, more = self._width, other._width
         start = self._start if width else other._start
         if width and more and other._start != start + width:
-            raise _distance_error(self, other)
+            raise distance_error(self, other)
         if self._array is not None and self.memory == "refcount-realloc":
             # Only a cache; kept any longer, it would pin a block that has to grow.
             self._array = None
@@ -218,7 +262,7 @@ class SigSeg:
         if width.__class__ is not int or start.__class__ is not int:
             start, width = operator.index(start), operator.index(width)
         if width < 0 or start < mine or start + width > mine + self._width:
-            raise _range_error(self, start, width)
+            raise range_error(self, start, width)
         handle = _subseg(self._handle, start, width)
         return _wrap(handle, start, width, self)
 
@@ -255,6 +299,9 @@ class SigSeg:
         """Return all samples as one read-only array, without a copy if they are contiguous.
 
         Otherwise they are copied once, and the copy is kept for further calls.
+
+        >>> SigSeg(np.arange(2)).append(SigSeg(np.arange(2), start=2)).materialise()
+        array([0, 1, 0, 1])
         """
         array = self._array
         if array is None:
@@ -273,7 +320,11 @@ class SigSeg:
         return _interop.view_of(data, self._width, self.dtype, hold[0])
 
     def chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """Return the samples as read-only arrays in order, one per piece; never copies."""
+        """Return the samples as read-only arrays in order, one per piece; never copies.
+
+        >>> [chunk.tolist() for chunk in SigSeg(np.arange(3)).chunks()]
+        [[0, 1, 2]]
+        """
         hold, width = ffi.new("xs_block **"), ffi.new("int64_t *")
         for piece in range(self.pieces):
             data = lib.xs_seg_hold_piece(self._handle, piece, width, hold)
@@ -352,7 +403,7 @@ class SigSeg:
             return True
         if self._start != other._start:
             return False
-        return _same_content(self, other)
+        return same_content(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -374,6 +425,15 @@ class SigSeg:
             f"<SigSeg {self._width} samples [{self._start}, {self.stop}) {self.dtype} {rate}, "
             f"{pieces} {'piece' if pieces == 1 else 'pieces'}, {self.memory}>"
         )
+
+    def _repr_html_(self) -> str:
+        """The first samples as a curve, for notebooks."""
+        from xstream.sigseg.waveform import waveform
+
+        shown = self if self.width <= MOST_SHOWN else self.subseg(self.start, MOST_SHOWN)
+        drawn = waveform(np.asarray(shown))
+        part = f"<br>the first {MOST_SHOWN:,} samples are drawn" if shown is not self else ""
+        return f"<div><code>{escape(repr(self))}</code>{part}<br>{drawn}</div>"
 
     def __del__(self, drop: Any = _drop) -> None:
         if self._handle is not None:
@@ -401,6 +461,12 @@ class _Consumed(SigSeg):
 
 #: Stands for a segment that an operator has consumed.
 CONSUMED = object.__new__(_Consumed)
+
+
+def _require_segment(other: object) -> None:
+    if not isinstance(other, SigSeg):
+        kind = type(other).__name__
+        raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {kind}")
 
 
 def _occupy(
@@ -454,51 +520,3 @@ def _wrap(
     seg._signal = like._signal
     seg._array = None
     return seg
-
-
-def _unify_signals(a: SigSeg, b: SigSeg) -> None:
-    """Refuse to join two signals; equal ones are unified, which makes later comparisons fast."""
-    if not isinstance(b, SigSeg):
-        raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {type(b).__name__}")
-    if a.dtype != b.dtype:
-        raise DtypeError(f"cannot append samples of {b.dtype} to samples of {a.dtype}")
-    if a.timebase != b.timebase:
-        raise TimebaseError(f"cannot append a signal at {b.timebase} to one at {a.timebase}")
-    if a.memory != b.memory:
-        raise ManagerError(f"cannot append a segment of {b.memory} to one of {a.memory}")
-    if a.manager is b.manager:
-        b._signal = a._signal
-
-
-def _distance_error(a: SigSeg, b: SigSeg) -> NotAdjacentError:
-    distance = b._start - a.stop
-    what = "a gap" if distance > 0 else "an overlap"
-    return NotAdjacentError(
-        f"cannot append [{b._start}, {b.stop}) to [{a._start}, {a.stop}): "
-        f"there is {what} of {abs(distance)} samples"
-    )
-
-
-def _range_error(seg: SigSeg, start: int, width: int) -> SegmentRangeError:
-    if width < 0:
-        return SegmentRangeError(f"a subseg cannot have {width} samples")
-    return SegmentRangeError(
-        f"[{start}, {start + width}) is not inside the segment [{seg._start}, {seg.stop})"
-    )
-
-
-def _same_content(a: SigSeg, b: SigSeg) -> bool:
-    """Compare piece by piece, without making either contiguous."""
-    left, right = a.chunks(), b.chunks()
-    x, y = next(left), next(right)
-    while True:
-        n = min(len(x), len(y))
-        if not _interop.same_samples(x[:n], y[:n]):
-            return False
-        x, y = x[n:], y[n:]
-        if not len(x):
-            x = next(left, x)
-        if not len(y):
-            y = next(right, y)
-        if not len(x) or not len(y):
-            return True

@@ -52,7 +52,12 @@ class Timebase:
 
     @property
     def is_index(self) -> bool:
-        """Whether samples have positions only."""
+        """Whether samples have positions only.
+
+        >>> import xstream as xs
+        >>> xs.Timebase.index().is_index, xs.Timebase(rate_hz=8.0).is_index
+        (True, False)
+        """
         return self.rate_hz is None
 
     @property
@@ -66,7 +71,12 @@ class Timebase:
 
     @property
     def exact_start_time(self) -> Fraction:
-        """The start as a fraction of seconds: the simplest one that rounds to `start_time`."""
+        """The start as a fraction of seconds: the simplest one that rounds to `start_time`.
+
+        >>> import xstream as xs
+        >>> xs.Timebase(rate_hz=8.0, start_time=0.1).exact_start_time
+        Fraction(1, 10)
+        """
         return simplest_fraction(self.start_time)
 
     def scaled(self, ratio: Fraction | int) -> Timebase:

@@ -23,6 +23,13 @@ class SegmentWriter:
     As a context manager, it commits at the end of the block and discards the samples on an
     exception. If `array` is still referenced then (by a name or a view), the samples are copied
     once, so that the segment cannot be changed through it.
+
+    >>> import numpy as np, xstream as xs
+    >>> writer = xs.SigSeg.build(3, np.int16)
+    >>> writer.array[:] = [1, 2, 3]
+    >>> segment = writer.commit()
+    >>> segment is writer.segment, segment.width
+    (True, 3)
     """
 
     __slots__ = ("_array", "_segment", "_writing")

@@ -9,7 +9,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from xstream.kernels.kernel import kernel
-from xstream.kernels.pieces import PART
+from xstream.kernels.pieces import PART, first_part, is_one_part
 
 # Sums may be reordered, which allows vector registers; infinities and NaN keep their meaning.
 _ANY_ORDER = {"reassoc", "contract"}
@@ -62,13 +62,16 @@ def shifted_sums_and_squares(window, shift):
 
 
 # A window is summed in parts of PART samples, whatever its pieces are. The order of additions, and
-# with it the result, does not depend on them.
+# with it the result, does not depend on them. The usual window is one part in one piece, which is
+# read where it is: other parts may be copies, whose references are counted.
 
 
 @register_jitable(error_model="numpy")
 def mean_of(window):
     """The mean; NaN without samples."""
     n = len(window)
+    if is_one_part(window):
+        return sum_of(first_part(window)) / n if n else math.nan
     total = sum_of(window.part(0, PART))
     for first in range(PART, n, PART):
         total += sum_of(window.part(first, PART))
@@ -92,6 +95,10 @@ def std_of(window):
     n = len(window)
     if not n:
         return math.nan
+    if is_one_part(window):
+        whole = first_part(window)
+        total, squares = shifted_sums(whole, np.float64(whole[0]))
+        return math.sqrt(variance_of(n, total, squares))
     part = window.part(0, PART)
     shift = np.float64(part[0])
     total, squares = shifted_sums(part, shift)
