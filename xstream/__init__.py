@@ -10,11 +10,12 @@ The rooms, lowest first; each uses only those named before it (a test checks the
     xstream.sched        four schedulers and rate control over a compiled plan
     xstream.kernels      from @xs.kernel to a function pointer, and the cache of compiled code
     xstream.ops          the operator library, one operator per file
-    xstream.query        declares a graph; also graph, stream, drawing and what runs it
+    xstream.query        declares a graph; also graph, stream, pictures and what runs it
     xstream.io           sources and sinks
     xstream.testing      test harness: runs single operators, list source, strategies
     xstream.bench        the paper's benchmarks, and the same work on other engines
     xstream.report       HTML pages
+    xstream.live         runs on a page while they are under way, in the terminal and in files
     xstream.cli          the command line; `python -m xstream` is the same
 
 Names are loaded when they are first used, so that `import xstream` is fast.
@@ -25,6 +26,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from xstream import views as _views
 from xstream.errors import (
     DtypeError,
     GraphError,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from xstream.kernels.compiled import compiled
     from xstream.kernels.kernel import Kernel, kernel
     from xstream.kernels.rolling import Rolling
+    from xstream.live import HeatMap, Limits, Live
     from xstream.partition import Partition
     from xstream.query import Query
     from xstream.recovery.checkpoints import CheckpointStats
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
         Timebase,
         memory_manager,
     )
+    from xstream.snapshot import OperatorRates, Rates, Snapshot
     from xstream.stream import Stream
 
     __version__: str
@@ -100,6 +104,12 @@ _LAZY = {
     "Partition": "xstream.partition",
     "Stream": "xstream.stream",
     "SCHEDULER_NAMES": "xstream.sched",
+    "Snapshot": "xstream.snapshot",
+    "Rates": "xstream.snapshot",
+    "OperatorRates": "xstream.snapshot",
+    "Live": "xstream.live",
+    "HeatMap": "xstream.live",
+    "Limits": "xstream.live",
 }
 
 #: Rooms that are available as attributes.
@@ -111,10 +121,13 @@ __all__ = [
     "CheckpointStats",
     "DtypeError",
     "GraphError",
+    "HeatMap",
     "InputError",
     "Kernel",
     "KernelError",
     "KernelState",
+    "Limits",
+    "Live",
     "ManagerError",
     "MemoryManager",
     "MemoryStats",
@@ -122,11 +135,13 @@ __all__ = [
     "NotAdjacentError",
     "OperatorCost",
     "OperatorError",
+    "OperatorRates",
     "OperatorStats",
     "Out",
     "Partition",
     "Query",
     "QueryError",
+    "Rates",
     "Recoverable",
     "Rolling",
     "Run",
@@ -139,6 +154,7 @@ __all__ = [
     "SegmentWriter",
     "SigSeg",
     "SigSegError",
+    "Snapshot",
     "Stream",
     "Timebase",
     "TimebaseError",
@@ -171,6 +187,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_ROOMS, "__version__"})
+
+
+@_views.use_views
+def _view_of(asked: object) -> _views.View:
+    """The live view is above the queries, which do not know it."""
+    from xstream.live import view_of as _view_of_value
+
+    return _view_of_value(asked)
 
 
 def _version() -> str:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xstream._native import ffi, lib
-from xstream.engine.attachment import Flushing, Position, Resumable, Unrepeatable
+from xstream.engine.attachment import Counting, Flushing, Position, Resumable, Unrepeatable
 from xstream.engine.native import NativePlan, read_slots
 from xstream.engine.schema import Schema
-from xstream.errors import GraphError, SegmentMemoryError
+from xstream.errors import GraphError, InputError, SegmentMemoryError
 from xstream.fusion import Regions, chains
 from xstream.graph import Graph, Node
 from xstream.kernels.apply import KernelApply
 from xstream.sched import Scheduler
 from xstream.sigseg import MemoryManager
-from xstream.statistics import OperatorCost, OperatorStats, read_cost, read_stats
+from xstream.snapshot import Edge, Snapshot
+from xstream.statistics import (
+    Delays,
+    OperatorCost,
+    OperatorStats,
+    read_cost,
+    read_delays,
+    read_stats,
+)
 from xstream.stream import Stream
 
 __all__ = ["Assembly", "InitialState", "KernelState", "NodeHandle", "Positions"]
@@ -129,7 +138,10 @@ class Assembly:
             if not isinstance(attachment, Resumable):
                 why = f": {attachment.guarantee}" if isinstance(attachment, Unrepeatable) else ""
                 raise GraphError(f"{name} has no position to begin at{why}")
-            attachment.restore(position)
+            try:
+                attachment.restore(position)
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from error
 
     def positions(self) -> dict[str, Position]:
         """The positions of the sources and sinks that support them, by the names of operators."""
@@ -186,6 +198,43 @@ class Assembly:
             )  # fmt: skip
         return found if self.earlier is None else found + self.earlier
 
+    def snapshot(self, wall_s: float, phase: str, threads: int) -> Snapshot:
+        """All counters, read while other threads may run the plan."""
+        reader = self._reader
+        counters, waiting = reader.read()
+        for number in self.regions.places:
+            native = self.regions.stats(number)
+            assert native is not None
+            counters[number] = (
+                native.tuples, native.samples, native.emitted, native.busy_ns, native.dropped,
+                native.queue_peak,
+            )  # fmt: skip
+        if self.earlier is not None:
+            counters[:, : self.earlier.shape[1]] += self.earlier
+        rings = ffi.new("double[]", threads)
+        lib.xs_plan_rings(self.plan.handle, rings)
+        lateness: dict[str, Delays] = {}
+        latency: dict[str, Delays] = {}
+        network: dict[str, Mapping[str, int]] = {}
+        for node, op in zip(self.nodes, self.ops, strict=True):
+            if not node.operator.ports:
+                late, whole = read_delays(op)
+                lateness |= {node.name: late} if late is not None else {}
+                latency |= {node.name: whole} if whole is not None else {}
+        for number, attachment in reader.counting:
+            network[self.nodes[number].name] = dict(attachment.counters())
+        return Snapshot(
+            wall_s, phase, reader.names, reader.edges, counters, waiting,
+            tuple(rings[part] for part in range(threads - 1)),
+            tuple(self.part(node) for node in self.nodes) if threads > 1 else (0,) * len(self.ops),
+            self.manager.stats(), int(lib.xs_plan_queue_bytes(self.plan.handle)), lateness,
+            latency, network,
+        )  # fmt: skip
+
+    @cached_property
+    def _reader(self) -> _Reader:
+        return _Reader(self)
+
     def cost(self, node: Node) -> OperatorCost:
         """The costs of an operator in the memory manager."""
         return read_cost(self.ops[node.id])
@@ -201,3 +250,47 @@ class Assembly:
             for i in range(lib.xs_collected(op))
         )
         return [row[0] for row in rows] if len(schema) == 1 else list(rows)
+
+
+class _Reader:
+    """Reads the counters of all operators and queues, in two calls of the core."""
+
+    def __init__(self, built: Assembly) -> None:
+        self.names = tuple(node.name for node in built.nodes)
+        self.edges = tuple(
+            Edge(edge.node, node.id, port)
+            for node in built.nodes
+            for port, edge in enumerate(node.inputs)
+            if edge is not None
+        )
+        regions, ops = built.regions, built.ops
+        heads = [regions.entry(edge.target, ops[edge.target]) for edge in self.edges]
+        queued = [
+            0 if regions.joined(edge.origin, edge.target) else edge.port for edge in self.edges
+        ]
+        self._ops = ffi.new("xs_op *[]", ops)
+        self._heads = ffi.new("xs_op *[]", heads)
+        self._ports = ffi.new("int32_t[]", queued)
+        #: Edges within a region have no queue.
+        self._inside = [
+            number
+            for number, edge in enumerate(self.edges)
+            if regions.joined(edge.origin, edge.target)
+        ]
+        numbers = {op: number for number, op in enumerate(ops)}
+        self.counting = [
+            (numbers[op], attachment)
+            for op, attachment in built.plan.attached
+            if op in numbers and isinstance(attachment, Counting)
+        ]
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The counters of the operators, and the tuples that wait at each edge."""
+        counters = np.zeros((len(self.names), lib.XS_SNAPSHOT_COLUMNS), np.int64)
+        waiting = np.zeros(len(self.edges), np.int64)
+        lib.xs_ops_snapshot(self._ops, len(self.names), ffi.cast("int64_t *", counters.ctypes.data))
+        lib.xs_ports_waiting(
+            self._heads, self._ports, len(self.edges), ffi.cast("int64_t *", waiting.ctypes.data)
+        )
+        waiting[self._inside] = 0
+        return counters, waiting

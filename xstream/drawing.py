@@ -8,7 +8,7 @@ from xstream.engine.schema import Schema
 from xstream.fusion import chains
 from xstream.graph import Graph
 
-__all__ = ["dot"]
+__all__ = ["NODE_WIDTH", "dot", "edge_label"]
 
 #: Characters per line in the label of a node.
 NODE_WIDTH = 18
@@ -40,7 +40,7 @@ def dot(query: Graph) -> str:
                 continue
             carried = query.schema_of(edge)
             port_name = f"{node.operator.port_name(port)}:" if len(node.inputs) > 1 else ""
-            shown = [*([port_name] if port_name else []), *_edge_label(carried)]
+            shown = [*([port_name] if port_name else []), *edge_label(carried)]
             label = _quoted(*(f" {line} " for line in shown))  # a space between edge and label
             tooltip = _quoted(f"{port_name} {carried}".strip())
             lines.append(
@@ -50,7 +50,7 @@ def dot(query: Graph) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _edge_label(carried: Schema) -> list[str]:
+def edge_label(carried: Schema) -> list[str]:
     """Return the lines of an edge's label: a type, or the first fields and their number."""
     if len(carried) == 1:
         return textwrap.wrap(str(carried), EDGE_WIDTH)

@@ -29,15 +29,17 @@ def raise_failure(built: Assembly, rerun: Rerun) -> NoReturn:
     message = ffi.string(failure.message).decode(errors="replace")
     attachment = built.plan.attachment(built.ops[node.id])
     cause = take_error(built.ops[node.id])
-    if cause is None and attachment is not None:
-        cause = attachment.error
+    outside = None if cause is not None or attachment is None else attachment.error
+    cause = cause or outside
     if isinstance(cause, KeyboardInterrupt):
         raise cause
-    where = node.name if failure.port < 0 else _place(built, node, failure, rerun)
+    # What a thread of a source or sink has met has nothing to do with the tuple.
+    alone = failure.port < 0 or outside is not None
+    where = node.name if alone else _place(built, node, failure, rerun)
     if cause is None and built.regions.head_of(failure.op) is None:
         cause = node.operator.raised(failure.stand_in)
     if isinstance(cause, InputError):  # its message already names the operator and the cause
-        raise InputError(f"{where}: {cause}") from cause
+        raise InputError(_sentence(where, cause)) from cause
     if cause is not None:
         message = f"{type(cause).__name__}: {cause}"
     if cause is None and failure.out_of_memory:
@@ -51,8 +53,16 @@ def raise_at_end(built: Assembly, op: Any, error: BaseException) -> NoReturn:
         raise error
     name = built.node_of(op).name
     if isinstance(error, InputError):
-        raise InputError(f"{name}: {error}") from error
+        raise InputError(_sentence(name, error)) from error
     raise OperatorError(f"{name}: {type(error).__name__}: {error}") from error
+
+
+def _sentence(name: str, error: InputError) -> str:
+    """What is wrong, with the name of the operator once."""
+    written, said = name.removeprefix("write "), str(error)
+    if said.startswith((f"{written}:", f"{written} ")):
+        return name + said.removeprefix(written)
+    return f"{name}: {said}"
 
 
 def _place(built: Assembly, node: Node, failure: Any, rerun: Rerun) -> str:

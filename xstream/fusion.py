@@ -17,7 +17,7 @@ from xstream._native import ffi, lib
 from xstream.engine._python import PythonSource
 from xstream.engine.native import NativePlan, checked
 from xstream.engine.operator import Operator
-from xstream.engine.schema import Schema
+from xstream.engine.schema import Schema, Segment
 from xstream.graph import Graph, Node
 from xstream.kernels._region import CompiledRegion, compile_region
 from xstream.kernels.stage import Stage
@@ -43,14 +43,43 @@ def chains(graph: Graph, threads: int = 1) -> list[tuple[int, ...]]:
         if edge.node in stages and fed[edge.node] == 1
     }
     after = {first: second for second, first in before.items()}
+    batched = _batched(graph, stages)
     found = []
     for head in sorted(stages.keys() - before.keys()):
         chain = [head]
         while chain[-1] in after:
             chain.append(after[chain[-1]])
         parts = _parts(chain, stages, threads > 1)
-        found += [part for part in parts if _worthwhile([stages[node] for node in part])]
+        found += [
+            part
+            for part in parts
+            if _worthwhile([stages[node] for node in part], part[0] in batched)
+        ]
     return found
+
+
+def _batched(graph: Graph, stages: Mapping[int, Stage]) -> set[int]:
+    """The operators that receive batches of tuples of numbers, which a region processes at once."""
+    waiting = [node.id for node in graph.nodes if node.operator.batches]
+    if not waiting:
+        return set()
+    fed: dict[int, list[int]] = {}
+    for node in graph.nodes:
+        for edge in node.inputs:
+            if edge is not None:
+                fed.setdefault(edge.node, []).append(node.id)
+    found: set[int] = set()
+    while waiting:
+        for taker in fed.get(waiting.pop(), ()):
+            if taker not in found:
+                found.add(taker)
+                if taker in stages or graph.nodes[taker].operator.relays_batches:
+                    waiting.append(taker)
+    return {number for number in found if number in stages and _numbers(stages[number].inputs)}
+
+
+def _numbers(schema: Schema) -> bool:
+    return not any(isinstance(type_, Segment) for type_ in schema.types)
 
 
 def _parts(chain: list[int], stages: Mapping[int, Stage], by_state: bool) -> list[tuple[int, ...]]:
@@ -75,10 +104,13 @@ def _stage(graph: Graph, node: Node) -> Stage | None:
     return found
 
 
-def _worthwhile(stages: Sequence[Stage]) -> bool:
-    """Two kernels, or one whose tuples are only counted; the core passes the rest as fast."""
+def _worthwhile(stages: Sequence[Stage], batched: bool) -> bool:
+    """Two kernels, or one whose tuples are only counted or come in batches.
+
+    The core passes the rest as fast.
+    """
     kernels = sum(stage.kind == "kernel" for stage in stages)
-    return kernels > 1 or (kernels == 1 and stages[-1].kind == "count")
+    return kernels > 1 or (kernels == 1 and (batched or stages[-1].kind == "count"))
 
 
 class Regions:

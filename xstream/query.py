@@ -15,12 +15,17 @@ from xstream.errors import GraphError
 from xstream.graph import Graph, Node, RelationRef, SinkRef, check_operator
 from xstream.ops.basic import Feedback
 from xstream.ops.relation import relation_operator
+from xstream.picture import Picture, picture
 from xstream.recovery.checkpoints import Checkpoints
 from xstream.run import InitialState, Positions, Run
 from xstream.sched import scheduler as scheduler_named
 from xstream.sched.threads import thread_count
 from xstream.sigseg import MemoryManager, memory_manager
 from xstream.stream import Stream
+from xstream.views import View, open_view
+
+#: What `live=` takes: whether, a port, HOST:PORT, or a view with its options (`xs.Live`).
+LiveOption = bool | int | str | View
 
 __all__ = ["Node", "Query", "SinkRef"]
 
@@ -65,7 +70,19 @@ class Query(Graph):
         return self.add(operator, (), name)
 
     def feedback(self, like: SchemaLike, name: str | None = None) -> Stream:
-        """Return a stream whose origin is declared later with `connect`, for cycles."""
+        """Return a stream whose origin is declared later with `connect`, for cycles.
+
+        >>> import numpy as np, xstream as xs
+        >>> query = xs.Query()
+        >>> numbers = query.source(xs.io.iterable([3, 1], out=int))
+        >>> smaller = query.feedback(int)
+        >>> seen = numbers.merge(smaller)
+        >>> positive = seen.filter(lambda n: n > 0)
+        >>> query.connect(smaller, positive.map(lambda n: n - 1, out=int))
+        >>> out = seen.collect()
+        >>> sorted(query.run()[out])
+        [0, 0, 1, 1, 2, 3]
+        """
         operator = Feedback(declared=schema(like))
         return self._streams(self.append(operator, (None,), operator.outputs(()), name))[0]
 
@@ -109,7 +126,15 @@ class Query(Graph):
     def add(
         self, operator: Operator, inputs: tuple[Stream, ...], name: str | None = None
     ) -> tuple[Stream, ...]:
-        """Add an operator that takes streams, and return its output streams."""
+        """Add an operator that takes streams, and return its output streams.
+
+        >>> import numpy as np, xstream as xs
+        >>> from xstream.ops.basic import Count
+        >>> query = xs.Query()
+        >>> source = query.source(xs.io.array(np.zeros(4), window=2))
+        >>> query.add(Count(), (source,))
+        ()
+        """
         return self._streams(self.add_node(operator, inputs, name))
 
     def _streams(self, node: Node) -> tuple[Stream, ...]:
@@ -122,8 +147,30 @@ class Query(Graph):
 
         The label of an edge names its first fields, its tooltip the whole schema. Operators that
         are compiled into one function (docs/compilation.md) stand in one frame.
+
+        >>> import numpy as np, xstream as xs
+        >>> query = xs.Query("mean")
+        >>> out = query.source(xs.io.array(np.zeros(4), window=2)).mean().collect()
+        >>> print(query.to_dot().splitlines()[0])
+        digraph "mean" {
         """
         return dot(self)
+
+    def draw(self) -> Picture:
+        """Return the graph as an SVG picture; a notebook shows it, and Graphviz is not needed.
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query("levels")
+        >>> out = q.source(xs.io.array(np.ones(8), window=4), name="recording").count()
+        >>> picture = q.draw()
+        >>> "recording" in picture, picture[:4]
+        (True, '<svg')
+        """
+        return picture(self)
+
+    def _repr_html_(self) -> str:
+        """The graph, for notebooks."""
+        return f'<div style="overflow-x:auto">{self.draw()}</div>'
 
     def run(
         self,
@@ -143,6 +190,7 @@ class Query(Graph):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_s: float = 10.0,
         resume: bool = False,
+        live: LiveOption = False,
     ) -> Run:
         """Run to the end of the sources and return results and statistics.
 
@@ -173,6 +221,9 @@ class Query(Graph):
         break: files are cut back to where they were. Without `resume`, checkpoints of earlier runs
         in the folder are removed. docs/recovery.md says what is promised, and `run.checkpoints`
         what it cost.
+
+        `live` shows the run on a page of this machine while it is under way (docs/live.md): True,
+        a port, or an `xs.Live` with more options. The address is printed on stderr.
         """
         self.validate()
         _check_options(tuple_burst, progress, stop, state)
@@ -189,7 +240,8 @@ class Query(Graph):
                 self, scheduled, manager, tuple_burst, profile, state, debug, positions,
                 threads, fuse, checkpoints,
             )  # fmt: skip
-            run.execute(progress=progress, stop=stop)
+            view = open_view(live) if live is not False and live is not None else None
+            run.execute(progress=progress, stop=stop, view=view)
         return run
 
 

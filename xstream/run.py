@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from types import FrameType
 from typing import Any
 
@@ -20,13 +21,16 @@ from xstream.engine.attachment import Outcome, Position
 from xstream.errors import GraphError, SegmentMemoryError
 from xstream.failure import raise_at_end, raise_failure
 from xstream.graph import Graph, RelationRef, SinkRef
+from xstream.notebook import stats_table
 from xstream.ops.basic import Collect, Count
 from xstream.ops.relation import Relation
 from xstream.recovery.checkpoints import Checkpoints, CheckpointStats
 from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, MEASURE_WAIT_NS, PartThreads
 from xstream.sigseg import MemoryManager, MemoryStats
+from xstream.snapshot import Snapshot
 from xstream.statistics import Counted, Delays, OperatorCost, OperatorStats
+from xstream.views import View
 
 __all__ = [
     "Counted",
@@ -48,7 +52,23 @@ SETTLE_S = 0.5
 
 
 class Run:
-    """A run of a query: its results so far, and all of them at the end."""
+    """A run of a query: its results so far, and all of them at the end.
+
+    >>> import numpy as np, xstream as xs
+    >>> query = xs.Query("means")
+    >>> out = query.source(xs.io.array(np.arange(64.0), window=8)).mean(name="mean").collect()
+    >>> run = query.run(profile=True)
+    >>> run[out][:2]
+    [3.5, 11.5]
+    >>> run.source_samples, run.samples_per_second > 0, run.memory.bytes_copied
+    (64, True, 0)
+    >>> run.stats["mean"].tuples, run.stats_of("mean").samples
+    (8, 64)
+    >>> run.costs["mean"].bytes_copied, run.manager_ns > 0, run.queue_bytes_peak
+    (0, True, 0)
+    >>> len(run.parts), run.checkpoints
+    (1, None)
+    """
 
     def __init__(
         self,
@@ -71,6 +91,9 @@ class Run:
         #: CPU seconds of each thread, without the first phase, which one thread runs alone.
         self.part_seconds: tuple[float, ...] = ()
         self._threads_asked = threads
+        #: Held while the plan is cut, and while another thread reads its counters.
+        self._reading = threading.Lock()
+        self._began_at: float | None = None
         self._measured_ns = self._measured_cpu_ns = 0
         #: Whether it was stopped before its sources ended.
         self.stopped = False
@@ -99,15 +122,43 @@ class Run:
 
         `query.run(positions=...)` continues from them. Everything that a sink's position covers is
         on disk.
+
+        >>> import numpy as np, xstream as xs
+        >>> np.arange(8, dtype=np.int16).tofile("eight.raw")
+        >>> def reader(query):
+        ...     source = xs.io.raw("eight.raw", dtype="int16", rate_hz=8.0, window=2)
+        ...     return query.source(source, name="samples").collect()
+        >>> first, second = xs.Query(), xs.Query()
+        >>> out, rest = reader(first), reader(second)
+        >>> positions = first.run().positions()
+        >>> len(second.run(positions=positions)[rest])
+        0
         """
         return self._built.positions()
 
     # -- running -----------------------------------------------------------------------------
 
     def execute(
-        self, progress: bool | Callable[[Run], None] = False, stop: threading.Event | None = None
+        self,
+        progress: bool | Callable[[Run], None] = False,
+        stop: threading.Event | None = None,
+        view: View | None = None,
     ) -> None:
-        """Run until the sources end, the run is stopped, or an operator fails."""
+        """Run until the sources end, the run is stopped, or an operator fails.
+
+        >>> import numpy as np, xstream as xs
+        >>> query = xs.Query()
+        >>> out = query.source(xs.io.array(np.zeros(8), window=2)).count()
+        >>> run = query.run()  # calls it
+        >>> run.stopped
+        False
+        """
+        with _shown(self, view):
+            self._execute_shown(progress, stop)
+
+    def _execute_shown(
+        self, progress: bool | Callable[[Run], None], stop: threading.Event | None
+    ) -> None:  # fmt: skip
         line = _ProgressReport(self.query.name) if progress is True else None
         report = line if line is not None else progress if callable(progress) else None
         ended: Outcome = "failed"
@@ -142,7 +193,7 @@ class Run:
 
     def _execute(self, report: Callable[[Run], None] | None, stop: threading.Event | None) -> int:
         """Run the core in slices and return its last status."""
-        begin = time.perf_counter()
+        begin = self._began_at = time.perf_counter()
         self._plan.look_up = partial(self._stop_if_asked, stop)
         status, interrupts = lib.XS_OK, 0
         team: PartThreads | None = None
@@ -240,10 +291,11 @@ class Run:
 
     def _divide(self) -> PartThreads | None:
         """Cut the plan by the busy times so far; None if it must run on one thread."""
-        parts = lib.xs_plan_cut(self._plan.handle, self._threads_asked)
-        if parts < 0:
-            raise SegmentMemoryError("no memory is left for the threads of the query")
-        self.threads = parts
+        with self._reading:
+            parts = lib.xs_plan_cut(self._plan.handle, self._threads_asked)
+            if parts < 0:
+                raise SegmentMemoryError("no memory is left for the threads of the query")
+            self.threads = parts
         return PartThreads(self._plan, parts) if parts > 1 else None
 
     def _stop_if_asked(self, stop: threading.Event | None) -> None:
@@ -314,6 +366,28 @@ class Run:
     def stats(self) -> dict[str, OperatorStats]:
         """The statistics of all operators by name: tuples, samples, own time, queue peaks."""
         return {node.name: self._built.stats(node) for node in self._built.nodes}
+
+    def snapshot(self) -> Snapshot:
+        """Return what the run has counted so far; at any time, from any thread.
+
+        Threads that run the query are not stopped for it. Use it in the function that `progress=`
+        names, or keep the run from there and read it in a thread of your own:
+
+        >>> import numpy as np, xstream as xs
+        >>> q = xs.Query()
+        >>> out = q.source(xs.io.array(np.ones(64), window=4), name="ones").count()
+        >>> def show(run):
+        ...     print(run.snapshot()["ones"]["samples"])
+        >>> run = q.run(progress=show)
+        64
+        """
+        with self._reading:
+            over = self._phase not in ("ready", "running")
+            began = self._began_at
+            wall_s = 0.0 if began is None else time.perf_counter() - began
+            return self._built.snapshot(
+                self.wall_seconds if over else wall_s, self._phase, self.threads
+            )
 
     def stats_of(self, which: str | NodeHandle) -> OperatorStats:
         """Return the statistics of an operator, given by its name or by its stream."""
@@ -390,11 +464,32 @@ class Run:
         """The peak of the memory of all queues."""
         return int(lib.xs_plan_queue_bytes_peak(self._plan.handle))
 
+    def _repr_html_(self) -> str:
+        """The statistics of all operators, for notebooks."""
+        return f"<p><code>{escape(repr(self))}</code></p>{stats_table(self.stats)}"
+
     def __repr__(self) -> str:
         return (
             f"<Run of {self.query.name}: {self._phase}, {self.source_samples:,} samples in "
             f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
         )
+
+
+@contextmanager
+def _shown(run: Run, view: View | None) -> Iterator[None]:
+    """Show a run in a view until it is over."""
+    if view is None:
+        yield
+        return
+    view.begin(run)
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        view.end(run, error)
 
 
 def _nothing() -> None:

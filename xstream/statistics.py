@@ -9,9 +9,18 @@ from typing import Any
 
 from xstream._native import ffi, lib
 from xstream.engine.attachment import Attachment, Counting
+from xstream.notebook import stats_table
 from xstream.sigseg import REASONS
 
-__all__ = ["Counted", "Delays", "OperatorCost", "OperatorStats", "read_cost", "read_stats"]
+__all__ = [
+    "Counted",
+    "Delays",
+    "OperatorCost",
+    "OperatorStats",
+    "read_cost",
+    "read_delays",
+    "read_stats",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +59,27 @@ class OperatorStats:
 
     @property
     def sums(self) -> tuple[int, int, int, int, int]:
-        """The values that add up over the runs that checkpoints connect."""
+        """The values that add up over the runs that checkpoints connect.
+
+        >>> OperatorStats(2, 8, 2, 500, 1, 64).sums
+        (2, 8, 2, 500, 0)
+        """
         return self.tuples, self.samples, self.emitted, self.busy_ns, self.dropped
 
     def after(self, earlier: Sequence[int]) -> OperatorStats:
-        """The same with the counters of earlier runs added."""
+        """The same with the counters of earlier runs added.
+
+        >>> OperatorStats(2, 8, 2, 500, 1, 64).after((40, 160, 40, 9_500, 0)).tuples
+        42
+        """
         tuples, samples, emitted, busy_ns, dropped = map(add, self.sums, earlier)
         return replace(
             self, tuples=tuples, samples=samples, emitted=emitted, busy_ns=busy_ns, dropped=dropped
         )
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        return stats_table({"": self})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +88,13 @@ class OperatorCost:
 
     `copied_for` are bytes by reason, as in `MemoryStats`. The cost of passing a tuple is charged
     to the operator that receives it. `manager_ns` is part of the operator's `busy_ns`.
+
+    >>> import numpy as np, xstream as xs
+    >>> query = xs.Query()
+    >>> out = query.source(xs.io.array(np.zeros(64), window=8)).rewindow(16).count()
+    >>> run = query.run(memory="copy-always", profile=True)
+    >>> sum(cost.copied_for["pass"] for cost in run.costs.values()) > 0
+    True
     """
 
     bytes_copied: int
@@ -100,11 +128,12 @@ def read_stats(op: Any, counted: Any | None, attachment: Attachment | None) -> O
         lib.xs_op_stats_read(op, native)
     return OperatorStats(
         native.tuples, native.samples, native.emitted, native.busy_ns, native.queue_peak,
-        native.queue_peak_bytes, *_read_delays(op), native.dropped, own,
+        native.queue_peak_bytes, *read_delays(op), native.dropped, own,
     )  # fmt: skip
 
 
-def _read_delays(op: Any) -> tuple[Delays | None, Delays | None]:
+def read_delays(op: Any) -> tuple[Delays | None, Delays | None]:
+    """Read the lateness and the latency of a source; None if its tuples have no arrival times."""
     lateness, latency = ffi.new("xs_delay_stats *"), ffi.new("xs_delay_stats *")
     lib.xs_op_delays_read(op, lateness, latency)
     late, whole = (

@@ -47,7 +47,19 @@ Items = Sequence[Any] | Callable[[MemoryManager], Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class ListSource(Operator):
-    """Emits tuples from a list; they are prepared before the run."""
+    """Emits tuples from a list; they are prepared before the run.
+
+    The engine calls `outputs` and `create`, as those of every operator.
+
+    >>> import xstream as xs
+    >>> source = ListSource([1, 2, 3], out=xs.schema(int))
+    >>> str(source.outputs(())[0]), ListSource.create.__name__
+    ('int64', 'create')
+    >>> query = xs.Query()
+    >>> out = query.source(source).collect()
+    >>> query.run()[out]
+    [1, 2, 3]
+    """
 
     kind = "list"
     ports = ()
@@ -192,7 +204,13 @@ class ManualClock:
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Advance the time."""
+        """Advance the time.
+
+        >>> clock = ManualClock(now=10.0)
+        >>> clock.advance(0.5)
+        >>> clock()
+        10.5
+        """
         if seconds < 0:
             raise ValueError(f"a clock can be advanced by 0 s or more, not by {seconds} s")
         self.now += seconds
@@ -200,7 +218,14 @@ class ManualClock:
     sleep = advance
 
     def wait(self, seconds: float, stop: StopSignal) -> None:
-        """Advance the time immediately, unless `stop` is set."""
+        """Advance the time immediately, unless `stop` is set.
+
+        >>> import threading
+        >>> clock = ManualClock()
+        >>> clock.wait(2.0, threading.Event())
+        >>> clock()
+        2.0
+        """
         if not stop.is_set():
             self.advance(seconds)
 
@@ -250,6 +275,13 @@ def signals(
 
     One of the dtypes is drawn. Samples are integers from -100 to 100 (within the range of the
     dtype), so that their sums are exact.
+
+    >>> from hypothesis import HealthCheck, given, settings
+    >>> @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    ... @given(signals(["int16"]))
+    ... def parts_make_the_whole(signal):
+    ...     assert sum(segment.width for segment in signal.segments()) == len(signal.samples)
+    >>> parts_make_the_whole()
     """
     require_package("hypothesis")
     from hypothesis import strategies as st
@@ -290,7 +322,18 @@ def segments(
     max_width: int = 200,
     memory: str | MemoryManager | None = None,
 ) -> st.SearchStrategy[SigSeg]:
-    """Generate single segments, in one or several pieces."""
+    """Generate single segments, in one or several pieces.
+
+    >>> from hypothesis import HealthCheck, given, settings
+    >>> @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    ... @given(segments(["int16"]))
+    ... def halves_join_again(segment):
+    ...     middle = segment.width // 2
+    ...     first = segment.subseg(segment.start, middle)
+    ...     second = segment.subseg(segment.start + middle, segment.width - middle)
+    ...     assert first.append(second) == segment
+    >>> halves_join_again()
+    """
     whole = signals(dtypes, max_width).map(lambda signal: replace(signal, cuts=()))
     return whole.map(lambda signal: signal.segments(memory)[0])
 
@@ -300,5 +343,13 @@ def streams(
     max_width: int = 200,
     memory: str | MemoryManager | None = None,
 ) -> st.SearchStrategy[list[SigSeg]]:
-    """Generate lists of adjacent segments."""
+    """Generate lists of adjacent segments.
+
+    >>> from hypothesis import HealthCheck, given, settings
+    >>> @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    ... @given(streams(["int16"]))
+    ... def segments_are_adjacent(stream):
+    ...     assert all(a.stop == b.start for a, b in zip(stream, stream[1:]))
+    >>> segments_are_adjacent()
+    """
     return signals(dtypes, max_width).map(lambda signal: signal.segments(memory))

@@ -220,3 +220,19 @@ def test_a_block_that_is_reused_is_nobodys(fuse: bool) -> None:
     del run, q, stream, window
     kept.clear()
     assert manager.stats().live_blocks == manager.stats().live_bytes == 0
+
+
+@xs.kernel(out=xs.Out("f8"))
+def low_bits_apart(window, out):
+    """How far results lie behind what they are made of, in the low bits of addresses."""
+    out[:] = (out.ctypes.data - window.ctypes.data) & 4095
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_results_lie_away_from_the_low_bits_of_their_windows(fuse: bool) -> None:
+    samples = np.zeros(1000 * 64, np.float32)
+    q = xs.Query()
+    out = q.source(xs.io.array(samples, window=1000)).map(low_bits_apart).collect()
+    found = [np.asarray(seg)[0] for seg in q.run(fuse=fuse)[out]]
+    assert len(found) == 64
+    assert all(512 <= apart < 3072 for apart in found), found

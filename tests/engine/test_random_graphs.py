@@ -49,6 +49,20 @@ def every_third(window, state, out):
         out.emit(window[1:])
 
 
+@xs.kernel(out=xs.Out("f4", start="running"), pieces=True)
+def in_halves(window, out):
+    """Emits both halves of a window of several pieces, added up with less and less weight."""
+    half = len(window) // 2
+    for first in (0, half):
+        part = window.part(first, len(window) - half)
+        added = np.empty(len(part), np.float32)
+        last = np.float32(0.0)
+        for i in range(len(part)):
+            last = np.float32(0.5) * last + part[i]
+            added[i] = last
+        out.emit(added)
+
+
 @xs.kernel
 def sum_of_both(value, value1):
     return value[:1] + value1[:1]
@@ -70,6 +84,7 @@ STEPS = {
     "doubled": lambda s: s.map(kernels.doubled),
     "every third": lambda s: s.iterate(every_third),
     "passed": lambda s: s.passed(),
+    "in halves": lambda s: s.iterate(in_halves),
 }
 chains = st.lists(st.sampled_from(sorted(STEPS)), max_size=5)
 #: A trunk, two branches of it, whether they meet again, and how often numbers go round a cycle.
@@ -86,7 +101,8 @@ def along(stream: xs.Stream, steps: list[str]) -> xs.Stream:
 def declared(q: xs.Query, graph: Any) -> tuple[list[Any], list[Any]]:
     """Sinks whose order is the same everywhere, and sinks whose order is not."""
     trunk_steps, left_steps, right_steps, meet, rounds = graph
-    trunk = along(q.source(xs.io.array(SAMPLES, window=8, repeat=2)).rewindow(6), trunk_steps)
+    blocks = q.source(xs.io.array(SAMPLES, window=8, repeat=2)).map(scaled, 1.0)
+    trunk = along(blocks.rewindow(6), trunk_steps)  # windows of several pieces
     left, right = along(trunk, left_steps), along(trunk, right_steps)
     ordered = [left.collect(), right.map(scaled, 2.0).mean().collect()]
     if meet:

@@ -19,19 +19,20 @@ static int64_t bucket_end(int32_t bucket)
 static void delays_add(xs_delays *delays, int64_t ns)
 {
     if (ns < 0) ns = 0;
-    delays->count++;
-    delays->bucket[bucket_of(ns)]++;
-    if (ns > delays->worst_ns) delays->worst_ns = ns;
+    counter_add(&delays->bucket[bucket_of(ns)], 1);
+    if (ns > delays->worst_ns) counter_set(&delays->worst_ns, ns);
+    counter_add(&delays->count, 1);
 }
 
 static int64_t quantile(const xs_delays *delays, double share)
 {
-    int64_t left = (int64_t)(share * (double)delays->count);
+    int64_t left = (int64_t)(share * (double)counter_get(&delays->count));
+    int64_t worst_ns = counter_get(&delays->worst_ns);
     for (int32_t i = 0; i < DELAY_BUCKETS; i++) {
-        left -= delays->bucket[i];
-        if (left < 0) return bucket_end(i) < delays->worst_ns ? bucket_end(i) : delays->worst_ns;
+        left -= counter_get(&delays->bucket[i]);
+        if (left < 0) return bucket_end(i) < worst_ns ? bucket_end(i) : worst_ns;
     }
-    return delays->worst_ns;
+    return worst_ns;
 }
 
 bool arrivals_measure(xs_op *op)
@@ -106,8 +107,8 @@ void arrivals_settle_taken(xs_under_way *taken)
 
 static void delays_read(const xs_delays *delays, xs_delay_stats *out)
 {
-    *out = (xs_delay_stats){delays->count, quantile(delays, 0.5), quantile(delays, 0.99),
-                            delays->worst_ns};
+    *out = (xs_delay_stats){counter_get(&delays->count), quantile(delays, 0.5),
+                            quantile(delays, 0.99), counter_get(&delays->worst_ns)};
 }
 
 void xs_op_delays_read(xs_op *op, xs_delay_stats *lateness, xs_delay_stats *latency)

@@ -15,10 +15,12 @@ struct xs_stored;
 typedef struct {
     int32_t (*process)(xs_op *op, int32_t port, const xs_slot *tuple);
     int32_t (*produce)(xs_op *op); /* sources: emit one tuple, or XS_END, or XS_WAIT */
-    /* The same for up to `most` tuples, if a source and its only consumer can process several at once:
-     * consecutive rows of slots without segments. */
+    /* The same for up to `most` tuples at once: consecutive rows of slots without segments. They are
+     * processed at once by consumers that can do so; see emit_many. */
     int32_t (*produce_many)(xs_op *op, int64_t most, int64_t *made);
-    int32_t (*process_many)(xs_op *op, const xs_slot *rows, int64_t count);
+    int32_t (*process_many)(xs_op *op, int32_t port, const xs_slot *rows, int64_t count);
+    /* Whether tuples of a port would now only be kept: nothing would be emitted. */
+    bool (*absorbs)(const xs_op *op, int32_t port);
     int32_t (*finish)(xs_op *op);  /* the streams have ended and everything is processed */
     void (*destroy)(xs_op *op);
     /* Operators without state: a copy of the operator, for a part of the plan that another thread
@@ -31,6 +33,26 @@ typedef struct {
     bool (*load)(xs_op *op, struct xs_stored *stored);
 } xs_op_table;
 
+/* Counters that one thread writes, and that any thread may read during a run (snapshot.c): every access
+ * of the others, and every change, is atomic. No bus is locked. */
+static inline void counter_set(int64_t *counter, int64_t value)
+{
+    __atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+static inline void counter_add(int64_t *counter, int64_t n)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    /* One instruction, as for a plain counter; compilers make three of an atomic load and store. */
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
+#else
+    counter_set(counter, *counter + n);
+#endif
+}
+static inline int64_t counter_get(const int64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
 /* Copies of tuples that wait for one input port, in a ring buffer that grows. */
 typedef struct xs_queue {
     xs_op *op;
@@ -38,7 +60,8 @@ typedef struct xs_queue {
     bool ready; /* is in the plan's list of queues with tuples */
     struct xs_queue *next_ready;
     xs_slot *ring;
-    int64_t capacity, head, length, peak; /* in tuples; capacity is a power of two */
+    int64_t capacity, head; /* in tuples; capacity is a power of two */
+    int64_t length, peak;   /* counters */
 } xs_queue;
 
 typedef struct xs_ring xs_ring;
@@ -66,6 +89,8 @@ struct xs_fan {
 typedef struct {
     xs_shape shape;
     int32_t edges;
+    bool apart; /* all edges but one lead to operators that may absorb and that the other edges do not
+                 * lead to, so that the order between edges does not matter while they absorb */
     xs_edge *edge;
 } xs_out;
 
@@ -115,22 +140,31 @@ struct xs_op {
 
 typedef struct xs_op_chunk xs_op_chunk;
 
+/* Windows in and out can fill the L1 cache, and evict what else a tuple needs, line by line. So the first
+ * line has all that most tuples need. */
 struct xs_plan {
-    bool slow_pass; /* any of the next three */
+    _Alignas(64) bool slow_pass; /* any of the next three */
     bool copies;    /* copy-always: passing a segment copies it */
     bool timed;     /* what runs is */
     bool spilled;   /* stack limit reached: tuples of direct edges queue; none may overtake them */
-    uintptr_t stack_floor; /* the stack limit of direct calls */
-    int64_t child_ns, weight; /* of a timed tuple among all */
-    int64_t until_timed, gap; /* tuples until the next timed one; their number on average */
-    uint64_t random;          /* state of the random numbers for it */
-    bool many;                /* sources emit several tuples at once */
+    bool many;      /* sources emit several tuples at once */
     bool profiled;
-    xs_cost child_cost; /* of the operators that the running one has called */
+    bool overdue;
+    _Atomic int32_t stop;
+    int32_t until_look; /* tuples until the clock is read */
+    uintptr_t stack_floor; /* the stack limit of direct calls */
     /* The tuple from which the called operator may take segments, leaving NULL: the caller emits it
      * once, to one operator, and does not use it afterwards. NULL: none. */
     xs_slot *given;
     xs_manager *manager;
+    int64_t until_timed; /* tuples until the next timed one */
+    int64_t admitted;    /* tuples of the current burst and source */
+    int64_t child_ns;    /* of a timed tuple */
+
+    int64_t weight, gap; /* tuples that a timed one stands for; between two timed ones on average */
+    uint64_t random;     /* state of the random numbers for it */
+    int32_t look_every;  /* tuples between two readings of the clock */
+    xs_cost child_cost; /* of the operators that the running one has called */
     xs_op **op;
     int32_t ops, capacity;
     xs_op_chunk *chunk;     /* memory of operators, in the order of their creation */
@@ -138,12 +172,9 @@ struct xs_plan {
     int64_t tuple_burst; /* 0: no rate control */
     int64_t slice_ns;
     int64_t deadline_ns, looked_ns; /* when to return to Python; when the clock was last read */
-    int32_t until_look, look_every; /* tuples */
-    bool overdue;
     xs_queue *ready_queue_head, *ready_queue_tail; /* least recently dequeued first */
     xs_op *ready_op_head, *ready_op_tail;          /* least recently processed first */
     int64_t queue_bytes, queue_bytes_peak;
-    _Atomic int32_t stop;
     xs_op **order;    /* every operator after those that feed it; sources first */
     int32_t ordered, entries; /* operators; sources among them */
     xs_op **source;
@@ -165,7 +196,6 @@ struct xs_plan {
     int64_t nap_ns;
     bool cut_short;         /* the current burst: its source, tuples so far, status of the others */
     int32_t admit_source, admit_overall;
-    int64_t admitted;
     /* The first failure: operator, port and tuple. */
     xs_op *failed_op;
     int32_t failed_port;
@@ -257,7 +287,7 @@ void cost_charge(xs_plan *plan, xs_op *op, const xs_cost_mark *mark); /* on the 
 /* The same for passing a tuple to an operator, whose time is charged to the operator too. */
 static inline void cost_leave_passing(xs_op *op, const xs_cost_mark *mark)
 {
-    op->busy_ns += engine_now_ns() - mark->begin_ns;
+    counter_add(&op->busy_ns, engine_now_ns() - mark->begin_ns);
     cost_leave(op, mark);
 }
 
@@ -313,11 +343,13 @@ typedef union {
 xs_ring_kind ring_take(xs_ring *ring, xs_ring_to *to, xs_slot *tuple, int64_t deadline_ns);
 /* Closes the ring for both sides: its tuples, and those put into it later, are dropped. */
 void ring_abandon(xs_ring *ring);
+/* How full it is, from 0 to 1. From any thread. */
+double ring_fill(xs_ring *ring);
 
 static inline void op_counts(xs_op *op, const xs_slot *tuple)
 {
-    op->tuples++;
-    op->samples += op->measured >= 0 ? tuple[op->measured].seg->width : 1;
+    counter_add(&op->tuples, 1);
+    counter_add(&op->samples, op->measured >= 0 ? tuple[op->measured].seg->width : 1);
 }
 
 enum { MANY = 64 }; /* the largest number of tuples admitted at once */
@@ -325,12 +357,14 @@ int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count); /* on port 0 *
 
 /* Passes a tuple over an edge: by reference if possible, else through the queue. */
 int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape);
+/* Passes a tuple of port 0 to op->only. */
+int32_t pass_to_only(const xs_op *op, const xs_slot *tuple);
 
 /* Emits a tuple that the caller continues to use. */
 static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
 {
     const xs_out *out = &op->out[port];
-    op->emitted++;
+    counter_add(&op->emitted, 1);
     for (int32_t i = 0; i < out->edges; i++) {
         op->plan->given = NULL;
         int32_t status = pass(&out->edge[i], tuple, &out->shape);
@@ -343,10 +377,16 @@ static inline int32_t emit(xs_op *op, int32_t port, const xs_slot *tuple)
  * several successors only the last may take them, after the others have processed them. */
 static inline int32_t emit_giving(xs_op *op, int32_t port, const xs_slot *tuple, xs_slot *given)
 {
-    const xs_out *out = &op->out[port];
     xs_plan *plan = op->plan;
     int32_t status = XS_OK;
-    op->emitted++;
+    counter_add(&op->emitted, 1);
+    if (likely(op->only && !port)) {
+        plan->given = given;
+        status = pass_to_only(op, tuple);
+        plan->given = NULL;
+        return status;
+    }
+    const xs_out *out = &op->out[port];
     for (int32_t i = 0; i < out->edges && likely(!status); i++) {
         plan->given = i + 1 == out->edges ? given : NULL;
         status = pass(&out->edge[i], tuple, &out->shape);

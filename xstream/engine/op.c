@@ -156,8 +156,8 @@ int32_t process_timed(xs_op *op, int32_t port, const xs_slot *tuple)
     int32_t status = op->table->process(op, port, tuple);
     int64_t spent = engine_now_ns() - begin;
     if (unlikely(!op->timed_tuples) && plan->weight == 1) op->first_ns = spent - plan->child_ns;
-    op->busy_ns += plan->weight * (spent - plan->child_ns);
-    op->timed_tuples += plan->weight;
+    counter_add(&op->busy_ns, plan->weight * (spent - plan->child_ns));
+    counter_add(&op->timed_tuples, plan->weight);
     plan->child_ns = outer_child_ns + spent;
     if (plan->profiled) cost_leave(op, &mark);
     return status;
@@ -243,7 +243,7 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
             status = emit_giving(to, 0, tuple, plan->given);
             break;
         }
-        to->emitted++;
+        counter_add(&to->emitted, 1);
         edge = out->edge;
     }
     if (given_by) {
@@ -254,30 +254,43 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
 }
 
 /* Forwarded tuples pass along a chain in a loop, so that calls do not nest. */
-int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
+static inline int32_t pass_along(xs_op *to, int32_t port, const xs_slot *tuple)
 {
-    xs_op *to = edge->to;
     xs_plan *plan = to->plan;
-    int32_t port = edge->port;
-    if (unlikely(!edge->direct || plan->slow_pass || stack_is_short(plan)))
-        return pass_slowly(edge, tuple, shape);
     for (;;) {
         op_counts(to, tuple);
         int32_t status = to->process(to, port, tuple);
         if (status != XS_FORWARD) return likely(!status) ? XS_OK : pass_failed(to, port, tuple);
         if (unlikely(!to->only || plan->slow_pass))
             return emit_giving(to, 0, tuple, plan->given);
-        to->emitted++;
+        counter_add(&to->emitted, 1);
         port = to->only_port;
         to = to->only;
     }
 }
 
+int32_t pass(const xs_edge *edge, const xs_slot *tuple, const xs_shape *shape)
+{
+    const xs_plan *plan = edge->to->plan;
+    if (unlikely(!edge->direct || plan->slow_pass || stack_is_short(plan)))
+        return pass_slowly(edge, tuple, shape);
+    return pass_along(edge->to, edge->port, tuple);
+}
+
+int32_t pass_to_only(const xs_op *op, const xs_slot *tuple)
+{
+    const xs_plan *plan = op->only->plan;
+    if (unlikely(plan->slow_pass || stack_is_short(plan)))
+        return pass_slowly(op->out[0].edge, tuple, &op->out[0].shape);
+    return pass_along(op->only, op->only_port, tuple);
+}
+
 /* Only some tuples are timed; the others are assumed to take as long. */
 int64_t op_busy_ns(const xs_op *op)
 {
-    if (!op->timed_tuples) return 0;
-    return (int64_t)((double)op->busy_ns * (double)op->tuples / (double)op->timed_tuples);
+    int64_t timed = counter_get(&op->timed_tuples);
+    if (!timed) return 0;
+    return (int64_t)((double)counter_get(&op->busy_ns) * (double)counter_get(&op->tuples) / (double)timed);
 }
 
 int64_t op_steady_ns(const xs_op *op)
@@ -287,39 +300,38 @@ int64_t op_steady_ns(const xs_op *op)
     return (int64_t)((double)(op->busy_ns - op->first_ns) * (double)op->tuples / (double)later);
 }
 
+/* Whether rows can be passed edge by edge: to the only successor, or where only one does not absorb. */
+static bool takes_many(const xs_op *op)
+{
+    const xs_out *out = &op->out[0];
+    if (op->plan->slow_pass || !(op->only || out->apart)) return false;
+    int32_t others = 0;
+    for (int32_t i = 0; i < out->edges; i++) {
+        const xs_op *to = out->edge[i].to;
+        if (!to->table->process_many || to->process != to->table->process) return false;
+        others += !to->table->absorbs || !to->table->absorbs(to, out->edge[i].port);
+    }
+    return out->edges == 1 || others <= 1;
+}
+
 /* Rows without segments, to an operator that takes several at once; its first ones are timed one by
  * one. */
 int32_t emit_many(xs_op *op, const xs_slot *rows, int64_t count)
 {
-    xs_op *to = op->only;
-    if (to && to->table->process_many && to->process == to->table->process && !op->plan->slow_pass) {
-        op->emitted += count;
-        to->tuples += count;
-        to->samples += count;
-        return to->table->process_many(to, rows, count);
+    const xs_out *out = &op->out[0];
+    int32_t status = XS_OK;
+    if (count == 1 || !takes_many(op)) {
+        for (int64_t i = 0; i < count && !status; i++) status = emit(op, 0, rows + i * out->shape.fields);
+        return status;
     }
-    int32_t status = XS_OK, fields = op->out[0].shape.fields;
-    for (int64_t i = 0; i < count && !status; i++) status = emit(op, 0, rows + i * fields);
+    counter_add(&op->emitted, count);
+    for (int32_t i = 0; i < out->edges && !status; i++) {
+        xs_op *to = out->edge[i].to;
+        int32_t port = out->edge[i].port;
+        counter_add(&to->tuples, count);
+        counter_add(&to->samples, count);
+        status = to->table->process_many(to, port, rows, count);
+        if (unlikely(status)) pass_failed(to, port, rows);
+    }
     return status;
-}
-
-void xs_op_stats_read(xs_op *op, xs_op_stats *out)
-{
-    *out = (xs_op_stats){.tuples = op->tuples, .samples = op->samples, .emitted = op->emitted,
-                         .busy_ns = op_busy_ns(op), .dropped = op->dropped};
-    for (int32_t part = 0; op->clone && part < op->clones; part++) {
-        const xs_op *clone = op->clone[part];
-        if (!clone) continue;
-        out->tuples += clone->tuples;
-        out->samples += clone->samples;
-        out->emitted += clone->emitted;
-        out->dropped += clone->dropped;
-        out->busy_ns += op_busy_ns(clone);
-    }
-    for (int32_t i = 0; i < op->ins; i++)
-        if (op->in[i].peak > out->queue_peak) {
-            out->queue_peak = op->in[i].peak;
-            out->queue_peak_bytes =
-                op->in[i].peak * op->in_shape[i].fields * (int64_t)sizeof(xs_slot);
-        }
 }

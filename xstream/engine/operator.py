@@ -40,6 +40,9 @@ class Operator:
     #: Names of the input ports; the last one repeats if `variadic`.
     ports: ClassVar[tuple[str, ...]] = ("in",)
     variadic: ClassVar[bool] = False
+    #: Whether it emits tuples of numbers in batches: always, or where it receives them so.
+    batches: ClassVar[bool] = False
+    relays_batches: ClassVar[bool] = False
     #: Whether its outputs may be left unconnected.
     outputs_optional: ClassVar[bool] = False
 

@@ -5,8 +5,9 @@ enum { LOOK_EVERY_MAX = 32 }; /* tuples between two readings of the clock */
 
 xs_plan *xs_plan_new(xs_manager *manager)
 {
-    xs_plan *plan = calloc(1, sizeof *plan);
+    xs_plan *plan = aligned_alloc(64, sizeof *plan);
     if (!plan) return NULL;
+    memset(plan, 0, sizeof *plan);
     plan->manager = manager;
     plan->copies = manager->kind == XS_COPY_ALWAYS;
     manager_hold(manager);
@@ -139,7 +140,8 @@ void xs_plan_failure(xs_plan *plan, xs_failure *out)
 
 int64_t xs_plan_queue_bytes_peak(xs_plan *plan)
 {
-    int64_t bytes = plan->queue_bytes_peak;
-    for (int32_t i = 0; i < plan->parts - 1; i++) bytes += plan->later[i]->queue_bytes_peak;
+    int64_t bytes = counter_get(&plan->queue_bytes_peak);
+    for (int32_t i = 0; i < plan->parts - 1; i++)
+        bytes += counter_get(&plan->later[i]->queue_bytes_peak);
     return bytes;
 }

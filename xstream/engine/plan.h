@@ -24,7 +24,16 @@ typedef struct {
     const char *message;
 } xs_failure;
 void xs_plan_failure(xs_plan *plan, xs_failure *out);
+/* The next five may be called from any thread during a run, but not while the plan is being cut. */
 void xs_op_stats_read(xs_op *op, xs_op_stats *out);
+enum { XS_SNAPSHOT_COLUMNS = 6 };
+/* Tuples, samples, emitted tuples, busy nanoseconds, dropped tuples and queue peak of each operator. */
+void xs_ops_snapshot(xs_op **ops, int32_t count, int64_t *out);
+/* The tuples that wait for an input port of each operator. */
+void xs_ports_waiting(xs_op **ops, const int32_t *ports, int32_t count, int64_t *out);
+int64_t xs_plan_queue_bytes(xs_plan *plan);
+/* How full the ring from each part to the next is, from 0 to 1. */
+void xs_plan_rings(xs_plan *plan, double *fill);
 /* Of a source whose tuples have arrival times: how late they were admitted, and the time from arrival
  * until all their results were processed. Counts are 0 for any other operator. */
 void xs_op_delays_read(xs_op *op, xs_delay_stats *lateness, xs_delay_stats *latency);

@@ -59,7 +59,8 @@ static int32_t python_produce(xs_op *op)
     const xs_shape *shape = &op->out[0].shape;
     int field = shape->segments ? __builtin_ctzll(shape->segments) : -1;
     for (int64_t i = 0; i < python->exchange.count; i++)
-        op->samples += field < 0 ? 1 : python->exchange.rows[i * shape->fields + field].seg->width;
+        counter_add(&op->samples,
+                    field < 0 ? 1 : python->exchange.rows[i * shape->fields + field].seg->width);
     int32_t sent = send_rows(python);
     return sent ? sent : status;
 }

@@ -17,8 +17,8 @@ static bool ring_resize(xs_queue *queue, int64_t capacity)
         memcpy(ring + i * fields, queue->ring + at * fields, row);
     }
     free(queue->ring);
-    plan->queue_bytes += (capacity - queue->capacity) * (int64_t)row;
-    if (plan->queue_bytes > plan->queue_bytes_peak) plan->queue_bytes_peak = plan->queue_bytes;
+    counter_add(&plan->queue_bytes, (capacity - queue->capacity) * (int64_t)row);
+    if (plan->queue_bytes > plan->queue_bytes_peak) counter_set(&plan->queue_bytes_peak, plan->queue_bytes);
     queue->ring = ring;
     queue->capacity = capacity;
     queue->head = 0;
@@ -94,7 +94,8 @@ static xs_slot *row_behind(xs_queue *queue, int32_t fields)
 
 static void row_added(xs_queue *queue)
 {
-    if (++queue->length > queue->peak) queue->peak = queue->length;
+    counter_add(&queue->length, 1);
+    if (queue->length > queue->peak) counter_set(&queue->peak, queue->length);
     if (queue->length == 1) queue_mark_ready(queue);
 }
 
@@ -148,7 +149,8 @@ bool queue_restore(xs_queue *queue, const xs_slot *tuple)
         return false;
     }
     for (int32_t i = 0; i < shape->fields; i++) row[i] = tuple[i];
-    if (++queue->length > queue->peak) queue->peak = queue->length;
+    counter_add(&queue->length, 1);
+    if (queue->length > queue->peak) counter_set(&queue->peak, queue->length);
     return true;
 }
 
@@ -159,8 +161,10 @@ bool queue_pop(xs_queue *queue, xs_slot *tuple)
     const xs_slot *row = queue->ring + queue->head * fields;
     for (int32_t i = 0; i < fields; i++) tuple[i] = row[i];
     queue->head = (queue->head + 1) & (queue->capacity - 1);
-    if (--queue->length == 0 && queue->capacity > RING_KEEP) {
-        queue->op->plan->queue_bytes -= queue->capacity * fields * (int64_t)sizeof(xs_slot);
+    counter_add(&queue->length, -1);
+    if (queue->length == 0 && queue->capacity > RING_KEEP) {
+        counter_add(&queue->op->plan->queue_bytes,
+                    -queue->capacity * fields * (int64_t)sizeof(xs_slot));
         free(queue->ring);
         queue->ring = NULL;
         queue->capacity = queue->head = 0;
@@ -188,7 +192,7 @@ int32_t queue_run_owned(xs_queue *queue, xs_slot *tuple)
     if (status == XS_FORWARD) {
         const xs_out *out = &op->out[0];
         if (out->edges == 1 && !out->edge->direct && !out->edge->ring && !plan->copies) {
-            op->emitted++; /* from queue to queue: the counts move too */
+            counter_add(&op->emitted, 1); /* from queue to queue: the counts move too */
             return queue_push_owned(out->edge->queue, tuple);
         }
         status = emit_giving(op, 0, tuple, plan->given);
@@ -218,5 +222,5 @@ const xs_slot *queue_last(const xs_queue *queue)
 void queue_drop_last(xs_queue *queue)
 {
     tuple_drop(queue_last(queue), queue->op->in_shape[queue->port].segments);
-    queue->length--;
+    counter_add(&queue->length, -1);
 }

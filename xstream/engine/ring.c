@@ -92,6 +92,13 @@ static int64_t used_bytes(xs_ring *ring)
            atomic_load_explicit(&ring->taken_bytes, memory_order_acquire);
 }
 
+double ring_fill(xs_ring *ring)
+{
+    double words = (double)used_words(ring) / WORDS, bytes = (double)used_bytes(ring) / BYTES;
+    double fill = words > bytes ? words : bytes;
+    return fill < 0 ? 0 : fill > 1 ? 1 : fill; /* the two ends are read one after the other */
+}
+
 static bool half_free(xs_ring *ring)
 {
     return used_words(ring) <= WORDS / 2 && used_bytes(ring) <= BYTES / 2;

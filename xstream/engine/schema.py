@@ -67,17 +67,29 @@ class Scalar:
 
     @property
     def slot(self) -> str:
-        """The slot type: `bool`, `int64` or `float64`."""
+        """The slot type: `bool`, `int64` or `float64`.
+
+        >>> Scalar("int16").slot
+        'int64'
+        """
         return _SLOTS[self.kind]
 
     @property
     def narrow(self) -> bool:
-        """Whether the type is smaller than its slot type."""
+        """Whether the type is smaller than its slot type.
+
+        >>> Scalar("int16").narrow, Scalar("int64").narrow
+        (True, False)
+        """
         return self.kind != self.slot
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The smallest and the largest integer of an integer type."""
+        """The smallest and the largest integer of an integer type.
+
+        >>> Scalar("int8").limits
+        (-128, 127)
+        """
         bounds = np.iinfo(self.kind)
         return int(bounds.min), int(bounds.max)
 
@@ -87,7 +99,12 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A field that is a SigSeg of one dtype in one timebase."""
+    """A field that is a SigSeg of one dtype in one timebase.
+
+    >>> import numpy as np, xstream as xs
+    >>> str(xs.Segment(np.float32, xs.Timebase(rate_hz=8000.0)))
+    'segment of float32 at 8000 Hz'
+    """
 
     dtype: np.dtype[Any]
     timebase: Timebase
@@ -124,6 +141,11 @@ class Schema:
 
     A query may have many thousands of operators with the same few schemas, so what is derived from
     the fields is computed once.
+
+    >>> import xstream as xs
+    >>> found = xs.schema({"index": int, "value": float})
+    >>> [field.name for field in found], len(found), found.only_segment
+    (['index', 'value'], 2, None)
     """
 
     fields: tuple[Field, ...]
@@ -183,6 +205,17 @@ class Out:
     `out` arrays and, unless `start` says otherwise, the start. `start` is `"input"` (where the
     input starts), `"scaled"`, `"running"` (after the last output) or `"given"` (the kernel says:
     `out.emit_at`). `width` fixes the width of `out` arrays; `timebase` replaces the scaled one.
+
+    >>> from fractions import Fraction
+    >>> import numpy as np, xstream as xs
+    >>> @xs.kernel(out=xs.Out(np.float32, rate=Fraction(1, 2), start="scaled"))
+    ... def halve(window, out):
+    ...     out[:] = window[::2]
+    >>> query = xs.Query()
+    >>> source = query.source(xs.io.array(np.zeros(64, np.float32), rate_hz=8.0, window=8))
+    >>> out = source.map(halve).collect()
+    >>> query.run()[out][0].timebase.rate_hz
+    4.0
     """
 
     dtype: npt.DTypeLike

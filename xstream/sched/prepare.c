@@ -81,6 +81,8 @@ void op_find_only(xs_op *op)
     bool only = op->outs && op->out[0].edges == 1 && op->out[0].edge->direct;
     op->only = only ? op->out[0].edge->to : NULL;
     op->only_port = only ? op->out[0].edge->port : 0;
+    for (int32_t e = 0; op->outs && e < op->out[0].edges; e++)
+        if (!op->out[0].edge[e].direct) op->out[0].apart = false;
 }
 
 int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, int64_t slice_ns)
@@ -109,6 +111,7 @@ int32_t xs_plan_prepare(xs_plan *plan, int32_t scheduler, int64_t tuple_burst, i
         for (int32_t port = 0; port < op->outs && !tuple_burst; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) op->out[port].edge[e].direct = false;
     }
+    if (plan->scheduler->direct && plan_find_apart(plan)) return XS_FAILED;
     for (int32_t i = 0; i < plan->ops; i++) op_find_only(plan->op[i]);
     return XS_OK;
 }

@@ -54,7 +54,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         if (most > 1) {
             int64_t made = 0;
             int32_t ended = source->table->produce_many(source, most, &made);
-            source->tuples += made;
+            counter_add(&source->tuples, made);
             if (ended) return ended;
             plan->many = true;
             plan->until_timed -= made - 1;
@@ -69,12 +69,12 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         if (plan->timed) {
             int64_t own_ns = engine_now_ns() - begin - plan->child_ns;
             if (unlikely(!source->timed_tuples) && plan->weight == 1) source->first_ns = own_ns;
-            source->busy_ns += plan->weight * own_ns;
-            source->timed_tuples += plan->weight;
+            counter_add(&source->busy_ns, plan->weight * own_ns);
+            counter_add(&source->timed_tuples, plan->weight);
         }
         if (plan->profiled) cost_leave(source, &mark);
         if (status) return status;
-        source->tuples++;
+        counter_add(&source->tuples, 1);
     }
     return XS_OK;
 }

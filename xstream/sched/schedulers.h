@@ -8,6 +8,8 @@ enum { NAP_NS = 20000 }; /* the sleep while every source waits for its next tupl
 
 /* Sets op->only from its edges. */
 void op_find_only(xs_op *op);
+/* apart.c: marks the ports of a prepared plan. XS_FAILED: no memory. */
+int32_t plan_find_apart(xs_plan *plan);
 
 extern const xs_scheduler xs_fifo, xs_fifo_slice, xs_rtc, xs_df;
 #endif
