@@ -6,7 +6,7 @@ NATIVE_SOURCES := $(wildcard xstream/*/*.[ch])
 RUN_PYTEST := $(BIN)/python -m pytest
 BENCH := $(RUN_PYTEST) bench --benchmark-enable --benchmark-only -p no:cacheprovider
 
-.PHONY: install test test-slow asan fuzz chaos demo bench bench-linearroad bench-peers lint format clean help
+.PHONY: docs dist bench-record instructions install test test-slow asan fuzz chaos demo bench bench-linearroad bench-peers lint format clean help
 
 help: ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1: /' | column -t -s: -l 2
@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml
 	@set -- $${CC:-cc}; command -v "$$1" >/dev/null || { echo "xstream needs a C compiler and '$$1' was not found: install one (Debian: apt install gcc; Fedora: dnf install gcc; macOS: xcode-select --install), or name yours in CC." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "xstream needs Python's venv module: install it (Debian: apt install python3-venv)." >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,docs]'
 	@touch $@ $(VENV)/.native
 
 $(VENV)/.native: $(NATIVE_SOURCES) hatch_build.py | $(VENV)/.installed
@@ -49,11 +49,17 @@ bench: install ## benchmarks and small experiments, with their targets; ONLY=app
 	$(BENCH) $(if $(ONLY),-k "$(ONLY)",--ignore-glob='bench/test_linearroad_*.py')
 	$(if $(ONLY),,$(BIN)/xstream experiment all)
 
+bench-record: install ## keep benchmark results with commit, machine and load in bench/records; `xstream bench compare A B` compares two
+	$(BIN)/xstream bench record --out bench/records
+
+instructions: install ## count the instructions of five core paths with valgrind, and compare with the stored counts
+	$(BIN)/python -m bench.instructions
+
 bench-linearroad: install ## the benchmarks of Linear Road in full size; XSTREAM_TRAFFIC=DIR uses generated traffic
 	$(RUN_PYTEST) bench/test_linearroad_*.py --benchmark-enable --benchmark-only -p no:cacheprovider -s
 
 bench-peers: install ## the paper's benchmarks compared with other engines, which it installs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,docs,peers]'
 	@if /usr/bin/python3 -c 'import gnuradio' 2>/dev/null; then :; \
 	elif ! command -v apt-get >/dev/null; then echo "GNU Radio is left out: this system has no apt-get; install it for /usr/bin/python3."; \
 	elif [ "$$(id -u)" != 0 ]; then echo "GNU Radio is left out because only root can install it: sudo apt-get install gnuradio python3-numba"; \
@@ -62,6 +68,20 @@ bench-peers: install ## the paper's benchmarks compared with other engines, whic
 	$(BIN)/xstream bench statfilter --peers
 	$(BIN)/xstream bench silencefilter --peers
 	$(BIN)/xstream bench elementwise --peers
+
+docs: install ## the documentation site in build/docs: warnings are errors, and every example runs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+	@mkdir -p build/docs-doctest/files
+	cd build/docs-doctest/files && ../../../$(BIN)/python -m sphinx --quiet --fail-on-warning -b doctest ../../../docs ..
+	$(RUN_PYTEST) -q tests/docs
+	@echo "the site: build/docs/index.html"
+
+dist: install ## the source distribution and a manylinux wheel in dist, tried in a fresh environment without a compiler
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist/plain .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/plain/*.whl
+	mv dist/plain/*.tar.gz dist/ && rm -rf dist/plain
+	$(BIN)/python tests/try_wheel.py --no-compile dist/*.whl
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .

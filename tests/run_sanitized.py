@@ -25,12 +25,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = shutil.ignore_patterns("*.so", "*.c", "*.h", "__pycache__")
 #: Tests that reach the core; `reference` is what those of the operators compare with.
-ROOMS = ("sigseg", "engine", "ops", "io", "fuzz", "reference", "apps", "linearroad")
+ROOMS = (
+    "sigseg",
+    "engine",
+    "ops",
+    "io",
+    "fuzz",
+    "reference",
+    "apps",
+    "linearroad",
+    "recovery",
+    "chaos",
+)
 #: What runs together: tests, and what they are run with.
 PARTS = {
     "segments": ["tests/sigseg"],
     "engine": ["tests/engine"],
     "io": ["tests/io"],
+    "recovery": ["tests/recovery"],
     "network": [f"tests/linearroad/{name}" for name in ("wire", "driver", "service")],
     "operators": [
         f"tests/ops/test_{name}.py"
@@ -39,6 +51,7 @@ PARTS = {
             "rewindow",
             "ranges",
             "rates",
+            "join",
             "together",
             "aggregate",
             "relation",
@@ -51,6 +64,7 @@ PARTS = {
 SKIPPED = (
     "tests/engine/test_kernel_cache.py",
     "tests/engine/test_debug.py",
+    "tests/recovery/test_overload.py",
 )
 #: So that the sanitizer sees Python's own blocks as well.
 MALLOC = {"PYTHONMALLOC": "malloc"}

@@ -27,6 +27,7 @@ ROOMS = [
     "testing",
     "bench",
     "report",
+    "live",
     "cli",
 ]
 BESIDE = {
@@ -38,6 +39,11 @@ BESIDE = {
     "failure": "query",
     "statistics": "query",
     "drawing": "query",
+    "layout": "query",
+    "notebook": "query",
+    "picture": "query",
+    "snapshot": "query",
+    "views": "query",
     "fusion": "query",
     "recovery": "query",
     "__main__": "cli",

@@ -348,7 +348,7 @@ def test_pipeline_finds_the_same_leaks_in_every_form(model: str, scheduler: str)
     assert np.allclose([ratio for _, ratio in found], [ratio for _, ratio in wanted])
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "df"])
+@pytest.mark.parametrize("scheduler", ["fifo", pytest.param("df", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("variant", "model"),
     [
