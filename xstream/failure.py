@@ -22,7 +22,7 @@ Rerun = Callable[[Graph], None]
 
 
 def raise_failure(built: Assembly, rerun: Rerun) -> NoReturn:
-    """Raise the error of the operator that failed; a KeyboardInterrupt if Ctrl-C stopped it."""
+    """Raise the error of the operator that failed, or what was to end the program inside of it."""
     failure = ffi.new("xs_failure *")
     lib.xs_plan_failure(built.plan.handle, failure)
     node = built.node_of(failure.op)
@@ -31,7 +31,7 @@ def raise_failure(built: Assembly, rerun: Rerun) -> NoReturn:
     cause = take_error(built.ops[node.id])
     outside = None if cause is not None or attachment is None else attachment.error
     cause = cause or outside
-    if isinstance(cause, KeyboardInterrupt):
+    if cause is not None and not isinstance(cause, Exception):  # it is to end the program
         raise cause
     # What a thread of a source or sink has met has nothing to do with the tuple.
     alone = failure.port < 0 or outside is not None

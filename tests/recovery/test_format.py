@@ -152,32 +152,90 @@ def test_a_new_run_removes_the_checkpoints_of_earlier_ones(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow  # some runs that go on from a forged image wait for minutes
+VALUES = (-1, 0, 1, 2**62, -(2**63), 2**63 - 1, 2**39 + 5)
+
+
+class Forger:
+    """Changes words of the image of a checkpoint, and makes its checksum right."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.declare, self.folder = GRAPHS[name], folder
+        self.refused: xs.XStreamError | None = None
+        interrupted_run(self.declare()[0], 20, folder)
+        self.path = next(folder.glob("checkpoint-*"))
+        self.whole = self.path.read_bytes()
+        stored = read_checkpoint(self.path)
+        self.words = len(stored.image) // 8
+        self.begin = self.whole.index(bytes(stored.image)) if self.words else 0
+
+    def try_out(self, word: int, value: int) -> None:
+        """Go on from the forged checkpoint: the run comes to an end, or it is refused."""
+        forged = bytearray(self.whole)
+        at = self.begin + 8 * word
+        forged[at : at + 8] = value.to_bytes(8, "little", signed=True)
+        crc = lib.xs_crc32c(0, ffi.from_buffer(forged), len(forged) - 4)
+        forged[-4:] = crc.to_bytes(4, "little")
+        self.path.write_bytes(forged)
+        query, sinks = self.declare()
+        self.refused = None
+        try:
+            results(query.run(tuple_burst=4, checkpoint=self.folder, resume=True), sinks)
+        except xs.XStreamError as error:
+            self.refused = error
+        for extra in self.folder.glob("checkpoint-*"):
+            if extra != self.path:
+                os.unlink(extra)
+
+
+@pytest.mark.slow  # hundreds of runs
 def test_a_hostile_image_is_refused_or_harmless(tmp_path: Path) -> None:
-    """Words of the image are changed, and its checksum is made right."""
     random_ = random.Random(81)
     for name in sorted(GRAPHS.keys() - {"kernels"}):  # which use their own state as indices
-        folder = tmp_path / name
-        interrupted_run(GRAPHS[name]()[0], 20, folder)
-        path = next(folder.glob("checkpoint-*"))
-        whole = path.read_bytes()
-        stored = read_checkpoint(path)
-        size = len(stored.image)
-        begin = whole.index(bytes(stored.image)) if size else 0
+        forger = Forger(name, tmp_path / name)
         for _ in range(25):
-            forged = bytearray(whole)
-            at = begin + 8 * random_.randrange(size // 8)
-            value = random_.choice([-1, 0, 1, 2**62, -(2**63), 2**63 - 1, random_.getrandbits(40)])
-            forged[at : at + 8] = value.to_bytes(8, "little", signed=True)
-            crc = lib.xs_crc32c(0, ffi.from_buffer(forged), len(forged) - 4)
-            forged[-4:] = crc.to_bytes(4, "little")
-            path.write_bytes(forged)
-            query, sinks = GRAPHS[name]()
-            try:
-                run = query.run(tuple_burst=4, checkpoint=folder, resume=True)
-                results(run, sinks)
-            except xs.XStreamError:
-                pass
-            for extra in folder.glob("checkpoint-*"):
-                if extra != path:
-                    os.unlink(extra)
+            value = random_.choice([*VALUES, random_.getrandbits(40)])
+            forger.try_out(random_.randrange(forger.words), value)
+
+
+def test_no_word_of_an_image_makes_a_paced_source_wait_for_ever(tmp_path: Path) -> None:
+    """The rounds, positions and times of a source, and of a tuple that it holds."""
+    forger = Forger("paced", tmp_path)
+    for word in range(27):
+        for value in (-1, -(2**40), 2**40):
+            forger.try_out(word, value)
+
+
+def test_a_source_is_not_read_more_often_than_declared(tmp_path: Path) -> None:
+    forger = Forger("paced", tmp_path)
+    image = np.frombuffer(forger.whole, "<i8", forger.words, forger.begin)
+    length = int(np.flatnonzero(image == 600)[0])  # of the recording; then where it is read
+    assert image[length + 1 : length + 4].tolist() == [90, 90, 1]  # position, index, rounds left
+    for value in (-1, 0, 2):
+        forger.try_out(length + 3, value)
+        assert "a number is out of range" in str(forger.refused)
+    for word, value in ((1, 105), (2, 105)):
+        forger.try_out(length + word, value)
+        assert "its next sample has another index" in str(forger.refused)
+    forger.try_out(length + 3, 1)
+    assert forger.refused is None
+
+
+def test_what_is_to_end_the_program_is_no_error_of_an_operator() -> None:
+    """A clock, a source and an operator run in callbacks; a limit of pytest may arrive there."""
+
+    class Clock(xs.testing.ManualClock):
+        def wait(self, seconds: float, stop: Any) -> None:
+            raise SystemExit(7)
+
+    def ending(_: object) -> int:
+        raise SystemExit(7)
+
+    for paces in (True, False):
+        q = xs.Query()
+        recording = xs.io.array(np.zeros(64), rate_hz=8.0, window=8)
+        if paces:
+            q.source(xs.io.paced(recording, clock=Clock())).count()
+        else:
+            q.source(recording).map(ending, out=int).count()
+        with pytest.raises(SystemExit):
+            q.run()

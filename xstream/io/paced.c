@@ -8,6 +8,8 @@
  * Python clock and returns the current time; less than 0 if the clock failed. */
 int64_t xs_io_clock(int64_t token, int64_t due_ns);
 
+#define AT_ONCE (INT64_MIN / 2) /* the time of tuples that are due whatever the clock says */
+
 enum {
     PATIENCE_NS = 5000000, /* between two checks for a stop of the plan */
     SHARED_PATIENCE_NS = 1000000, /* and for tuples of other sources */
@@ -21,7 +23,7 @@ typedef struct {
 
 typedef struct {
     xs_op op;
-    xs_op *inner, *inlet;
+    xs_op *inner;
     xs_pace pace;
     bool begun, inner_ended;
     int64_t began_ns; /* by the clock */
@@ -68,31 +70,37 @@ static double due_after(xs_paced *paced, const xs_slot *tuple, bool is_segment)
     return ((double)slot->i - (double)paced->first) * paced->pace.unit_ns;
 }
 
-static int32_t inlet_process(xs_op *op, int32_t port, const xs_slot *tuple)
+/* Holds a tuple until it is due. */
+static int32_t hold(xs_paced *paced, int32_t port, const xs_slot *tuple, int64_t due_ns)
 {
-    xs_paced *paced = ((xs_inlet *)op)->paced;
-    const xs_shape *shape = &op->in_shape[port];
+    const xs_shape *shape = &paced->op.out[port].shape;
     if (paced->length == paced->capacity) {
         int64_t capacity = paced->capacity ? 2 * paced->capacity : 4;
         xs_held *held = realloc(paced->held, (size_t)capacity * sizeof *held);
-        if (!held) return op_out_of_memory(op);
+        if (!held) return op_out_of_memory(&paced->op);
         paced->held = held;
         paced->capacity = capacity;
     }
-    double after = due_after(paced, tuple, shape->segments >> paced->pace.field & 1);
+    xs_held *held = &paced->held[paced->length++];
+    held->port = port;
+    held->due_ns = due_ns;
+    memcpy(held->tuple, tuple, (size_t)shape->fields * sizeof *tuple);
+    for (uint64_t left = shape->segments; left; left &= left - 1)
+        xs_seg_ref(tuple[__builtin_ctzll(left)].seg);
+    return XS_OK;
+}
+
+static int32_t inlet_process(xs_op *op, int32_t port, const xs_slot *tuple)
+{
+    xs_paced *paced = ((xs_inlet *)op)->paced;
+    double after = due_after(paced, tuple, op->in_shape[port].segments >> paced->pace.field & 1);
     if (!(after > -9e18 && after < 9e18)) return op_fail(op, "a time that no clock reaches");
     if (!paced->begun) {
         paced->began_ns = clock_now(paced, 0);
         if (paced->began_ns < 0) return op_fail(op, "the clock failed");
         paced->begun = true;
     }
-    xs_held *held = &paced->held[paced->length++];
-    held->port = port;
-    held->due_ns = paced->began_ns + (int64_t)after;
-    memcpy(held->tuple, tuple, (size_t)shape->fields * sizeof *tuple);
-    for (uint64_t left = shape->segments; left; left &= left - 1)
-        xs_seg_ref(tuple[__builtin_ctzll(left)].seg);
-    return XS_OK;
+    return hold(paced, port, tuple, paced->began_ns + (int64_t)after);
 }
 
 /* Runs the inner source until it has emitted something. */
@@ -138,7 +146,7 @@ static int32_t paced_produce(xs_op *op)
     int64_t due_ns = latest_due(paced), now = clock_now(paced, due_ns);
     if (now < 0) return op_fail(op, "the clock failed");
     if (now < due_ns) return XS_WAIT;
-    arrivals_note(op, now - due_ns);
+    arrivals_note(op, due_ns == AT_ONCE ? 0 : now - due_ns);
     counter_add(&op->samples, paced->held_samples);
     for (int64_t i = 0; i < paced->length && !status; i++)
         status = emit(op, paced->held[i].port, paced->held[i].tuple);
@@ -167,7 +175,8 @@ static void paced_save(xs_op *op, xs_image *image)
     }
 }
 
-/* Time begins again with the first tuple. */
+/* Tuples that were held are due at once, and time begins again with the next one: so the times of the
+ * image are not compared with those of the source, and nothing in it can make the source wait. */
 static bool paced_load(xs_op *op, xs_stored *stored)
 {
     xs_paced *paced = (xs_paced *)op;
@@ -179,11 +188,11 @@ static bool paced_load(xs_op *op, xs_stored *stored)
         xs_slot tuple[MAX_FIELDS];
         if (!load_range(stored, &port, 0, op->outs - 1)) return false;
         if (!load_tuple(stored, (int32_t)port, tuple)) return false;
-        int32_t status = inlet_process(paced->inlet, (int32_t)port, tuple);
+        int32_t status = hold(paced, (int32_t)port, tuple, AT_ONCE);
         tuple_drop(tuple, op->out[port].shape.segments);
-        if (status) return load_refused(stored, "its tuples cannot be timed");
+        if (status) return load_refused(stored, "no memory is left");
     }
-    return true;
+    return length || !paced->held_samples || load_refused(stored, "it counts samples that it does not hold");
 }
 
 static const xs_op_table paced_table = {
@@ -204,7 +213,6 @@ xs_op *xs_op_paced_inlet(xs_op *paced)
 {
     xs_inlet *inlet = op_new(paced->plan, sizeof *inlet, &inlet_table);
     if (inlet) inlet->paced = (xs_paced *)paced;
-    ((xs_paced *)paced)->inlet = inlet ? &inlet->op : NULL;
     return inlet ? &inlet->op : NULL;
 }
 

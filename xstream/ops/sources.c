@@ -129,17 +129,29 @@ static void recording_save(xs_op *op, xs_image *image)
     save_int(image, source->rounds_left);
 }
 
+/* Whether the next sample is the one at the position: then no more rounds are left than were declared. */
+static bool index_fits(const xs_array_source *source, int64_t repeat)
+{
+    uint64_t all = (uint64_t)source->recording->width;
+    uint64_t before = (uint64_t)source->index - (uint64_t)source->recording->start - (uint64_t)source->at;
+    if (!repeat) return (uint64_t)source->at == all && source->index == source->recording->start;
+    if (repeat < 0) return all ? before % all == 0 : !before;
+    return before == (uint64_t)(repeat - source->rounds_left) * all;
+}
+
 /* Samples that are offered at a rate arrive from the first call on, as in any run. */
 static bool recording_load(xs_op *op, xs_stored *stored)
 {
     xs_array_source *source = (xs_array_source *)op;
-    int64_t width, all = source->recording->width;
+    const xs_seg *recording = source->recording;
+    int64_t width, repeat = source->rounds_left, least = repeat > 0 ? 1 : repeat;
     if (!load_int(stored, &width)) return false;
-    if (width != all) return load_refused(stored, "its recording has another length");
-    if (!load_range(stored, &source->at, 0, all) ||
-        !load_range(stored, &source->index, -INDEX_END, INDEX_END) ||
-        !load_range(stored, &source->rounds_left, -1, INT64_MAX))
+    if (width != recording->width) return load_refused(stored, "its recording has another length");
+    if (!load_range(stored, &source->at, 0, width) ||
+        !load_range(stored, &source->index, recording->start, INDEX_END) ||
+        !load_range(stored, &source->rounds_left, least, repeat))
         return false;
+    if (!index_fits(source, repeat)) return load_refused(stored, "its next sample has another index");
     source->first_index = source->index;
     return true;
 }
