@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,28 @@ def _outcome(intake: Any, receiving: socket.socket, wanted: int) -> str:
     return "refused" if samples < 0 else "read"
 
 
+@cache
+def _frame_record(dtype: Any, nan: str) -> tuple[Any, Any]:
+    return wire("tcp", dtype, 1, "fields").native(nan)
+
+
+@cache
+def _datagram_options(
+    dtype: Any, window: int | None, sequence: bool, gap: Any, reorder: int, on_error: Any, nan: str
+) -> tuple[Any, Any]:
+    """The record and its fields, and the options of a source, as the core takes them."""
+    declared: UdpSocket = udp(
+        9, dtype, window=window, sequence=sequence, gap=gap, max_gap=5000,
+        reorder=reorder, on_error=on_error,
+    )  # fmt: skip
+    return declared.wire().native(nan), declared._options(window)
+
+
 def parse_frames(data: bytes) -> str:
     """A byte stream of frames, as samples or as records, in windows or as they are."""
     window = (0, 1, 7)[len(data) % 3]
     dtype: Any = (RECORD, np.int16, np.float32)[len(data) // 6 % 3]
-    record, _fields = wire("tcp", dtype, 1, "fields").native(NANS[len(data) // 2 % 3])
+    record, _fields = _frame_record(dtype, NANS[len(data) // 2 % 3])
     options = {"framed": 1, "max_frame_bytes": 4096, "window": window}
     sending, receiving = socket.socketpair()
     with receiving:
@@ -57,11 +75,9 @@ def parse_datagrams(data: bytes) -> str:
     on_error = ("raise", "drop")[len(data) // 2 % 2]
     window = (None, 5)[len(data) // 3 % 2]
     dtype: Any = RECORD if len(data) % 7 == 0 else (np.int16, np.float32)[len(data) % 13 % 2]
-    declared: UdpSocket = udp(
-        9, dtype, window=window, sequence=len(data) % 5 > 0, gap=gap, max_gap=5000,
-        reorder=len(data) % 4, on_error=on_error,
-    )  # fmt: skip
-    record, _fields = declared.wire().native(NANS[len(data) % 11 % 3])
+    (record, _fields), options = _datagram_options(
+        dtype, window, len(data) % 5 > 0, gap, len(data) % 4, on_error, NANS[len(data) % 11 % 3]
+    )
     sending, receiving = socket.socketpair(type=socket.SOCK_DGRAM)
     with receiving, sending:
         sending.setblocking(False)
@@ -72,7 +88,7 @@ def parse_datagrams(data: bytes) -> str:
                 at += 1 + data[at]
         except BlockingIOError:
             pass  # as many as fit
-        intake = lib.xs_datagrams_new(MANAGER._handle, record, declared._options(window))
+        intake = lib.xs_datagrams_new(MANAGER._handle, record, options)
         return _outcome(intake, receiving, window or 1)
 
 
