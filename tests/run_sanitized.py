@@ -114,6 +114,7 @@ def preloaded() -> str:
 def lay_out(tree: Path) -> None:
     """The package, its tests and the settings, with a sanitized core."""
     shutil.copytree(ROOT / "xstream", tree / "xstream", ignore=LEFT_OUT)
+    shutil.copytree(ROOT / "examples", tree / "examples", ignore=LEFT_OUT)
     for room in ROOMS:
         shutil.copytree(ROOT / "tests" / room, tree / "tests" / room, ignore=LEFT_OUT)
     shutil.copy(ROOT / "tests" / "__init__.py", tree / "tests")

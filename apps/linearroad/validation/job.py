@@ -144,8 +144,7 @@ def _validate_thesis(
     say(f"following the vehicles of {rows.rows:,} rows")
     expected = thesis.expect(shop, rows, known.segments, used, answers, run.ordered)
     say("comparing")
-    timed = thesis.arrivals_differ(answers) if run.timed is None else run.timed
-    found, matched = thesis.compare(shop, expected, answers, timed)
+    found, matched, timed = thesis.compare(shop, expected, answers, run.timed)
     verdict = Verdict(
         rules="thesis",
         speed=run.summary.get("speed", 1 if timed else "unknown"),

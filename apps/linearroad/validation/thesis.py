@@ -20,7 +20,6 @@ from linearroad.validation.thesis_money import Tariff, money_of
 __all__ = [
     "LIMITS_S",
     "Tariff",
-    "arrivals_differ",
     "compare",
     "expect",
     "read_answers",
@@ -76,11 +75,6 @@ def read_answers(shop: Workshop, path: Path) -> Frame:
             known=known.drop("line"),
         )
     )
-
-
-def arrivals_differ(answers: Frame) -> bool:
-    """Whether any Arrival is within a second: where none is, a system has not been timed."""
-    return not answers.where("malformed IS NULL AND arrival_ms % 1000 <> 0").isEmpty()
 
 
 def expect(
@@ -149,11 +143,12 @@ _WHOSE = "concat(IF(type < 2, ' of vehicle ', ' for request '), key)"
 
 
 def compare(
-    shop: Workshop, expected: Frame, answers: Frame, timed: bool
-) -> tuple[Comparison, Frame]:
-    """Every answer beside the one that was expected, and those that can be timed.
+    shop: Workshop, expected: Frame, answers: Frame, timed: bool | None
+) -> tuple[Comparison, Frame, bool]:
+    """Every answer beside the one that was expected, those that can be timed, and whether they are.
 
-    Differences come with a sentence.
+    `timed`: whether Arrival counts; None if the answers decide that. Differences come with a
+    sentence.
     """
     pairs = shop.keep(
         shop.table(
@@ -176,6 +171,8 @@ def compare(
             answers=answers,
         )
     )
+    if timed is None:
+        timed = _arrivals_differ(shop, pairs)
     minutes = shop.table(
         """
         SELECT CAST(type AS tinyint) AS type, CAST(time DIV 60 AS int) + 1 AS minute,
@@ -207,4 +204,21 @@ def compare(
     matched = pairs.where("kind IN ('right', 'different')").selectExpr(
         "type", "time", "arrival_ms AS emit_ms", "CAST(NULL AS string) AS malformed"
     )
-    return Comparison(minutes, shop.keep(told)), matched
+    return Comparison(minutes, shop.keep(told)), matched, timed
+
+
+def _arrivals_differ(shop: Workshop, pairs: Frame) -> bool:
+    """Whether any Arrival is not the second of its cause: where none is, a system was not timed.
+
+    Whole seconds tell that only for vehicles and requests with as many answers as expected: other
+    answers are compared with those of other rows.
+    """
+    differing = shop.table(
+        """
+        SELECT type, key FROM {pairs} GROUP BY type, key
+        HAVING bool_or(arrival_ms % 1000 <> 0)
+            OR bool_and(kind IN ('right', 'different')) AND bool_or(arrival_ms <> 1000L * time)
+        """,
+        pairs=pairs,
+    )
+    return not differing.isEmpty()

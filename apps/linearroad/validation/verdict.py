@@ -114,7 +114,7 @@ class Verdict:
         if self.in_time is None:
             why = "every Emit is its Time"
             if self.rules == "thesis":
-                why = "every Arrival is a whole second"
+                why = "every Arrival is the second of its cause"
             if self.speed == "max":
                 why = "the run was made at --speed max"
             parts.append(f"correctness only, for {why}")

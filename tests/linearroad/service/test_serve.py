@@ -25,6 +25,8 @@ from tests.reference.linearroad_strategies import Scenario
 from xstream.errors import InputError
 
 FAST = 20_000.0
+#: The rule set of each wire.
+RULES = {"flat": "paper", "arrow": "paper", "thesis": "thesis"}
 
 
 def without_emit(path: Path, rules: str = "paper") -> list[str]:
@@ -77,14 +79,15 @@ def test_answers_over_the_network_are_those_of_a_run(
     assert [served.error for served in service.served] == [None, None]
 
 
+@pytest.mark.parametrize("wire", ["flat", "arrow"])
 def test_digests_of_copies_are_those_of_a_run(
-    directory: Path, history: History, tmp_path: Path
+    directory: Path, history: History, tmp_path: Path, wire: str
 ) -> None:
     out, copies, base = tmp_path / "run", 3, 2
     first = run(directory, out, history, RunOptions(answers="digest"))
     assert first.digests is not None
-    with running(ServeOptions(wire="arrow")) as service:  # history-free: compared below
-        how = DriveOptions("arrow", FAST, expressways=copies * base, answers="digest")
+    with running(ServeOptions(wire=wire)) as service:  # history-free: compared below
+        how = DriveOptions(wire, FAST, expressways=copies * base, answers="digest")
         result = drive(directory, service.address, tmp_path / "drive", how)
     plain = run(directory, tmp_path / "plain", History(), RunOptions(answers="digest"))
     assert plain.digests is not None
@@ -178,16 +181,22 @@ def test_a_malformed_stream_gets_a_sentence_and_the_service_goes_on(
         ("arrow", stream()[:-60], "ended within a frame"),
         ("arrow", stream()[:5], "ended within the length of a frame"),
         ("flat", b"0,0,1,30,0,0,0,10,53", "ended within a line of 20 bytes, row 1"),
+        ("thesis", bytes(36 + 14), "ended within a tuple, 14 of 36 bytes"),
     ],
 )
 def test_half_a_frame_is_an_error(wire: str, data: bytes, sentence: str) -> None:
-    with running(ServeOptions(wire=wire)) as service:
+    whole = {
+        "flat": b"0,0,1,30,0,0,0,10,53000,-1,-1,-1,-1,-1,-1\n",
+        "arrow": stream(),
+        "thesis": bytes(36),
+    }
+    with running(ServeOptions(wire=wire, rules=RULES[wire])) as service:
         send(service, data)
         while len(service.log) < 2:
             time.sleep(0.01)
         assert sentence in service.log[1]
-        again = send(service, b"0,0,1,30,0,0,0,10,53000,-1,-1,-1,-1,-1,-1\n" if wire == "flat"
-                     else stream())  # fmt: skip
+        again = send(service, whole[wire])
+        assert again
         assert b"error" not in again
 
 
@@ -207,6 +216,16 @@ def test_garbage_lines_are_rejected_and_counted(case: Scenario) -> None:
         assert clean
     assert "rejected 1 field count" not in service.log[1]
     assert "3 field count (first row 1), 1 line too long (first row 4)" in service.log[2]
+
+
+def test_tuples_of_garbage_are_rejected_and_counted() -> None:
+    report = struct.pack("<9i", 0, 5, 7, 50, 0, 9, 0, 1, 0)
+    wrong = [b"\xff" * 36, b"garbage!!" * 4, struct.pack("<9i", 0, 5, 8, 50, 0, 100, 0, 1, 0)]
+    with running(ServeOptions(wire="thesis", rules="thesis")) as service:
+        clean = send(service, report)
+        assert clean == struct.pack("<5i", 0, 7, 0, -1, 0)
+        assert send(service, b"".join([*wrong, report])) == clean
+    assert "1 Mile (first row 3), 2 unknown type (first row 1)" in service.log[2]
 
 
 def test_a_connection_that_is_cut_leaves_the_service_ready(case: Scenario) -> None:

@@ -46,7 +46,7 @@ def test_a_driven_cut_is_right_and_its_late_answers_are_the_drivers(
         found = {kind: sum(each.differences[kind] for each in verdict.types)
                  for kind in verdict.types[0].differences}  # fmt: skip
         # A busy machine may be late, and then the driver and the validator say the same. Answers
-        # of the thesis carry no times, and the driver knows only the least that each may have taken.
+        # of the thesis carry no times: the driver knows only the least that each may have taken.
         late = found.pop("late")
         assert late >= driven.late if wire == "thesis" else late == driven.late
         assert not any(found.values()), found

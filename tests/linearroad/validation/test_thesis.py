@@ -136,6 +136,22 @@ def test_a_toll_of_another_second_is_accepted_and_charged(
     assert not strict.passed
 
 
+def test_arrivals_of_whole_seconds_are_timed_unless_all_are_those_of_their_rows(
+    spark_session: object, tmp_path: Path
+) -> None:
+    reports = [reference.Report(30 * k, 7, 50, 0, 5 + k, 9, 5, 1) for k in range(4)]
+    rows = [*reports, reference.Request(2, 95, 7, 1)]
+    case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
+    usual = expected(case)
+    at_once = [stamped(answer) for answer in usual]
+    assert not judged(tmp_path / "at-once", case, at_once).paced
+    # The later notifications are then compared with the reports before their own.
+    assert not judged(tmp_path / "missing", case, at_once[1:]).paced
+    late = judged(tmp_path / "late", case, [stamped(answer, 16.0) for answer in usual])
+    assert (late.right, late.in_time) == (True, False)
+    assert [each.differences["late"] for each in late.types] == [4, 0, 0, 0, 0]
+
+
 def rows_of_vehicles(choose: random.Random) -> list[dict[str, object]]:
     """Entries, exits and requests of some vehicles, at most one entry of each in a second."""
     rows: list[dict[str, object]] = []
