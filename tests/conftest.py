@@ -7,6 +7,7 @@ pytest 9.1 and newer no longer read; hence a scheduler of our own, which is told
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ SPARK_FILES = {
     for path in TESTS.rglob("test_*.py")
     if "pytest.mark.spark" in path.read_text()
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collect_what_is_new() -> None:
+    """Exclude what earlier files left, mostly compiled code, from the collections of garbage in
+    this one: compiling causes many of them, and each would look at millions of objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

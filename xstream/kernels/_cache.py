@@ -25,7 +25,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-KEEP = 512
+KEEP = 4096
 #: Temporary files older than this are left over from processes that have ended.
 ABANDONED_S = 3600.0
 OWNER_ONLY = 0o700
@@ -184,12 +184,18 @@ def _modified(path: Path) -> float:
 
 def prune(directory: Path) -> None:
     """Keep the kernels used last, whether or not they ever compiled."""
+    names = os.listdir(directory)
+    if len({name.partition(".")[0] for name in names if name.startswith("k")}) > KEEP:
+        _forget_oldest(directory)
+    for begun in (directory / name for name in names if name.startswith(".new-")):
+        if _modified(begun) < time.time() - ABANDONED_S:
+            begun.unlink(missing_ok=True)
+
+
+def _forget_oldest(directory: Path) -> None:
     used: dict[str, float] = {}
     for path in directory.glob("k*.*"):
         used[path.stem] = max(used.get(path.stem, 0.0), _modified(path))
     for stem in sorted(used, key=lambda stem: used[stem], reverse=True)[KEEP:]:
         for leftover in (*directory.glob(f"{stem}.*"), *directory.glob(f"__pycache__/{stem}.*")):
             leftover.unlink(missing_ok=True)
-    for begun in directory.glob(".new-*"):
-        if _modified(begun) < time.time() - ABANDONED_S:
-            begun.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import lzma
 import os
 import signal
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -384,43 +385,49 @@ def test_the_command_line_runs_and_prints_the_plan(tmp_path: Path) -> None:
     assert isinstance(refused.exception, InputError)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("speed", [None, 5000.0], ids=["max", "paced"])
-def test_files_of_unequal_length_and_rate_keep_in_step(
-    tmp_path: Path, threads: int, speed: float | None
-) -> None:
-    """One dense, one sparse, one with an hour's gap, one that ends early, one that is empty."""
-    seconds = {
-        0: [t for t in range(2000) for _ in range(40)],
-        1: range(0, 2000, 97),
-        2: [*range(100), *range(3700, 3800)],
-        3: range(50),
-        4: [],
-    }
-    layout = Layout(tmp_path)
-    layout.traffic(0, "csv").parent.mkdir()
-    for xway, times in seconds.items():
+#: Seconds of the reports of five files: one dense, one sparse, one with an hour's gap, one that
+#: ends early, one that is empty.
+UNEQUAL: dict[int, Sequence[int]] = {
+    0: [t for t in range(2000) for _ in range(40)],
+    1: range(0, 2000, 97),
+    2: [*range(100), *range(3700, 3800)],
+    3: range(50),
+    4: [],
+}
+
+
+@pytest.fixture(scope="module")
+def unequal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """The files of UNEQUAL, and the answers to their rows."""
+    files, reports = {}, []
+    for xway, times in UNEQUAL.items():
         rows = [
             f"0,{t},{1000 * xway + i % 997},40,{xway},1,0,{i % 100},{5280 * (i % 100)}" + ",-1" * 6
             for i, t in enumerate(times)
         ]
         rows += [f"2,{t},1,-1,-1,-1,-1,-1,-1,{i}" + ",-1" * 5 for i, t in enumerate(times[-1:])]
-        layout.traffic(xway, "csv").write_text("".join(row + "\n" for row in rows))
-    parameters = {"format": "csv", "expressways": len(seconds)}
-    manifest = {"version": MANIFEST_VERSION, "complete": True, "parameters": parameters}
-    layout.manifest.write_text(json.dumps(manifest))
-    result = run(tmp_path, tmp_path / "out", History(), RunOptions(threads=threads, speed=speed))
-    assert result.rows == sum(map(len, seconds.values())) + 4
+        files[xway] = "".join(row + "\n" for row in rows)
+        reports += rows
+    ordered = sorted(reports, key=lambda row: int(row.split(",")[1]))
+    rows, _ = reference.parse("".join(row + "\n" for row in ordered))
+    place = generated(tmp_path_factory.mktemp("unequal"), files)
+    return place, reference.answers(rows, "paper")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("speed", [None, 5000.0], ids=["max", "paced"])
+def test_files_of_unequal_length_and_rate_keep_in_step(
+    unequal: tuple[Path, list[Any]], tmp_path: Path, threads: int, speed: float | None
+) -> None:
+    source, expected = unequal
+    result = run(source, tmp_path, History(), RunOptions(threads=threads, speed=speed))
+    assert result.rows == sum(map(len, UNEQUAL.values())) + 4
     assert sum(result.rejects.values()) == 0
     assert result.answers["balances"] == 4
-    lines = (tmp_path / "out" / "output.csv").read_text().splitlines()
+    lines = (tmp_path / "output.csv").read_text().splitlines()
     times = [int(line.split(",")[2 if line[0] == "0" else 1]) for line in lines]
     assert times == sorted(times)
-    text = "".join(layout.traffic(xway, "csv").read_text() for xway in seconds)
-    ordered = sorted(text.splitlines(), key=lambda row: int(row.split(",")[1]))
-    rows, _ = reference.parse("".join(row + "\n" for row in ordered))
-    found = sorted(tuple(row) for row in without_emit(lines))
-    assert found == reference.answers(rows, "paper")
+    assert sorted(tuple(row) for row in without_emit(lines)) == expected
 
 
 def without_emit(lines: list[str]) -> list[list[int]]:
