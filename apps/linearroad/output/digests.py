@@ -69,12 +69,13 @@ class Difference:
 
 
 def differences(
-    found: Digests, reference: Digests, first_minute: int = 0, most: int = 20
-) -> tuple[int, list[Difference]]:
+    found: Digests, reference: Digests, first_minute: int = 0, most: int = 20,
+    first_expressway: int = 0,
+) -> tuple[int, list[Difference]]:  # fmt: skip
     """The number of digests that differ from the originals, and the first differences.
 
-    `reference` has one expressway per original, and `found` has them repeatedly. Both begin with
-    the same minute.
+    `reference` has one expressway per original, and `found` has them repeatedly, from the number
+    `first_expressway` on. Both begin with the same minute.
     """
     base = len(reference)
     if found.shape[1:] != reference.shape[1:] or len(found) % base:
@@ -86,15 +87,18 @@ def differences(
     order = np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))  # by minute first
     return len(wrong), [
         _difference(
-            int(x), first_minute + int(m), int(k), found[x, m, k], reference[x % base, m, k]
+            (first_expressway + int(x), first_minute + int(m), int(k)), found[x, m, k],
+            reference[x % base, m, k],
         )
         for x, m, k in wrong[order][:most]
-    ]
+    ]  # fmt: skip
 
 
 def _difference(
-    expressway: int, minute: int, kind: int, given: NDArray[np.uint64], right: NDArray[np.uint64]
+    place: tuple[int, int, int], given: NDArray[np.uint64], right: NDArray[np.uint64]
 ) -> Difference:
+    """What differs at an expressway, minute and kind."""
+    expressway, minute, kind = place
     weight, first, second = (
         (int(g) - int(r)) % _WORD for g, r in zip(given[1:], right[1:], strict=True)
     )

@@ -33,12 +33,14 @@ from linearroad.run.task import (
     PROGRESS,
     RESULT,
     START,
+    STOP,
     Job,
     commit,
     compare_share,
     groups_folder,
     run_share,
 )
+from linearroad.slots import slots_of
 from linearroad.storage import (
     check_writable,
     is_remote,
@@ -83,7 +85,7 @@ def run_on_cluster(
             make_folder(folder)
         remove_temporaries(job.out)
         with sparks.session(master, "run", MEMORY, job.options.threads) as spark:
-            slots = max(int(spark.sparkContext.defaultParallelism) // job.options.threads, 1)
+            slots = slots_of(spark, job.options.threads)
             copies = len(copies_of(job.source, job.options.expressways))
             shares = shares_of(job.source, copies, slots, group)
             return _run(spark, job, shares, slots, progress)
@@ -114,6 +116,7 @@ def _run(spark: Any, job: Job, shares: Sequence[Share], slots: int, progress: Sh
             f"a paced run needs all of its {len(left)} groups at a time, and the cluster runs "
             f"{slots}: use larger groups (--group), more executors, or --speed max"
         )
+    (job.work / STOP).unlink(missing_ok=True)  # of an earlier part of the run
     length = length_s(job.source, job.options.minutes) or 0
     sizes: dict[tuple[int, ...], int] = {(share.number,): length for share in left}
     work = Work("running", "stream second", PROGRESS, sizes, length * len(done))
@@ -123,7 +126,8 @@ def _run(spark: Any, job: Job, shares: Sequence[Share], slots: int, progress: Sh
     merged = Merged(job.options.rules)
     merged.add_all(read_json(_result(job, share)) for share in shares)
     digested = job.options.answers == "digest"
-    if digested and len(shares) > 1 and shares[0].first_file == shares[-1].first_file:
+    copied = len(shares) > 1 and shares[0].first_file == shares[-1].first_file
+    if digested and copied and not merged.result.interrupted:  # then they end at other seconds
         compare = functools.partial(compare_share, job)
         merged.add_comparison(sparks.run_tasks(spark, compare, shares))
     _summarise(job, merged)

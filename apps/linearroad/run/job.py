@@ -60,6 +60,8 @@ class Part:
     share: Share
     #: Waits for the common start of all shares; returns how many seconds ago it was.
     gate: Callable[[], float] | None = None
+    #: Ends the run early, when set.
+    stop: Stop = field(default_factory=Stop)
     #: The response times, once it has run.
     delays: dict[str, Any] = field(default_factory=dict)
 
@@ -98,7 +100,7 @@ def run(
     limit_s = NO_LIMIT if options.minutes is None else 60 * options.minutes
     schedule = Schedule(xs.io.StreamTime(options.speed, begin_s), limit_s)
     if part is not None:
-        schedule.gate = part.gate
+        schedule.gate, schedule.stop = part.gate, part.stop
     try:
         go_on = options.resume and has_checkpoint(out / CHECKPOINTS)
         if not go_on:

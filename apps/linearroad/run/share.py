@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from linearroad.generation.manifest import Entry, read_manifest
@@ -57,17 +58,17 @@ def shares_of(source: Path, copies: int, slots: int, group: int | None) -> list[
     manifest = read_manifest(source)
     files = int(manifest["parameters"]["expressways"])
     if copies > 1:
-        each = -(-copies // max(min(slots, copies), 1))
+        firsts = _evenly(copies, slots)
         if group is not None:
             if group % files:
                 raise InputError(
                     f"copies of {source} have {files} expressways each, so --group must be a "
                     f"multiple of {files}, not {group}"
                 )
-            each = group // files
-        firsts = range(0, copies, each)
+            firsts = [*range(0, copies, group // files), copies]
         return [
-            Share(n, 0, files, first, min(each, copies - first)) for n, first in enumerate(firsts)
+            Share(n, 0, files, first, end - first)
+            for n, (first, end) in enumerate(pairwise(firsts))
         ]
     each = group or _group(manifest)
     if each % _group(manifest):
@@ -78,6 +79,16 @@ def shares_of(source: Path, copies: int, slots: int, group: int | None) -> list[
     return [
         Share(n, first, min(each, files - first)) for n, first in enumerate(range(0, files, each))
     ]
+
+
+def _evenly(copies: int, slots: int) -> list[int]:
+    """The first copy of each task, and the end of the last; tasks differ by one copy at most.
+
+    >>> _evenly(4, 3)
+    [0, 1, 2, 4]
+    """
+    tasks = max(min(slots, copies), 1)
+    return [copies * n // tasks for n in range(tasks + 1)]
 
 
 def _group(manifest: Entry) -> int:

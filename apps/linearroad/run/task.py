@@ -38,19 +38,15 @@ from linearroad.storage import is_remote, local_copy, make_folder, rename, uploa
 from linearroad.tables.history import load_history
 
 __all__ = [
-    "PROGRESS",
-    "RESULT",
-    "START",
-    "Job",
-    "commit",
-    "compare_share",
-    "groups_folder",
-    "run_share",
-]
+    "DIGESTS", "PROGRESS", "RESULT", "START", "STOP", "Job", "commit", "compare_share",
+    "groups_folder", "hand_over", "run_share", "staged", "staged_history", "task_folder",
+]  # fmt: skip
 
 PROGRESS = "running"
 POLL_S = 0.1
 START = "start.json"
+#: Appears when a share has a late answer and the run is to stop at the first.
+STOP = "stop"
 RESULT = "result.json"
 DIGESTS = "digests.parquet"
 #: Files of which storage has one per expressway and history.
@@ -94,31 +90,34 @@ def run_share(job: Job, share: Share) -> Entry:
     with scratch(task_folder(), "xstream-run-") as room:
         out = room.folder / "out"
         out.mkdir()
-        source = _staged(job.source, share, room.folder)
-        options = replace(job.options, resume=True, expressways=job.options.expressways)
+        source = staged(job.source, share, room.folder)
+        state = _staged_state(job.options.from_state, room.folder)
+        options = replace(job.options, resume=True, from_state=state)
         names = {"rejects": "rejects.csv"}
         if options.answers != "digest":
             names["answers"] = f"output.{options.form}"
         attempt = uuid.uuid4().hex[:12]
         shipment = Shipment(job.work / share.name, out, attempt, names)
         shipment.fetch()
-        past = _staged_history(job, share, room.folder)
+        past = staged_history(job, share, room.folder)
         part = Part(share, lambda: _common_start(job, share))
-        progress = _Noted(Layout(job.out).progress(PROGRESS, share.number))
+        progress = _Noted(job, share, part)
         with shipment.shipping():
             result = run(source, out, past, options, progress, part)
+        if options.stop_when_late and result.first_late:
+            (job.work / STOP).write_bytes(b"")
         entry = _figures(share, result, part, began) | {
             "attempt": attempt, "summary": read_json(out / "summary.json"),
         }  # fmt: skip
         aside = shipment.place / attempt / "results"
         for name in RESULTS:
             if (out / name).is_file():
-                _hand_over(out / name, aside / name)
+                hand_over(out / name, aside / name)
         write_json(aside / RESULT, entry)
         return _small(entry)
 
 
-def _hand_over(source: Path, target: Path) -> None:
+def hand_over(source: Path, target: Path) -> None:
     """Move a local file to shared storage; a copy, unless that is the same disk."""
     make_folder(target.parent)
     if not is_remote(target):
@@ -145,18 +144,23 @@ def _figures(share: Share, result: RunResult, part: Part, began: float) -> Entry
 
 
 class _Noted:
-    """Notes the progress of a share on shared storage, for display only."""
+    """Notes the progress of a share on shared storage, for display only. Stops the share if another
+    one says that the run is to stop."""
 
     EVERY_S = 2.0
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._next = path, 0.0
+    def __init__(self, job: Job, share: Share, part: Part) -> None:
+        self._path = Layout(job.out).progress(PROGRESS, share.number)
+        self._stop = job.work / STOP if job.options.stop_when_late else None
+        self._part, self._next = part, 0.0
 
     def __call__(self, result: RunResult) -> None:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self.EVERY_S
         with suppress(OSError):
+            if self._stop is not None and self._stop.is_file():
+                self._part.stop.set()
             self._path.unlink(missing_ok=True)  # may be of an earlier attempt of another user
             self._path.write_text(str(max(result.stream_seconds, 0)))
 
@@ -178,7 +182,7 @@ def _common_start(job: Job, share: Share) -> float:
 # -- input ---------------------------------------------------------------------------------------
 
 
-def _staged(source: Path, share: Share, folder: Path) -> Path:
+def staged(source: Path, share: Share, folder: Path) -> Path:
     """The directory of the input on this machine: itself, or copies of what the share needs."""
     if not is_remote(source):
         return source
@@ -193,7 +197,19 @@ def _staged(source: Path, share: Share, folder: Path) -> Path:
     return here.root
 
 
-def _staged_history(job: Job, share: Share, folder: Path) -> Any:
+def _staged_state(state: Path | None, folder: Path) -> Path | None:
+    """A saved state on this machine."""
+    if state is None or not is_remote(state):
+        return state
+    here = folder / "state"
+    here.mkdir()
+    for path in state.iterdir():
+        local_copy(path, here)
+    return here
+
+
+def staged_history(job: Job, share: Share, folder: Path) -> Any:
+    """The history of a share, from copies of its files if they are on other storage."""
     history = job.history
     if history is not None and is_remote(history):
         there, here = Layout(history), Layout(folder / "history")
@@ -231,7 +247,7 @@ def compare_share(job: Job, share: Share) -> tuple[int, list[str]]:
     begin = copies[0].xway_by + share.first_file
     reference = read_digests(first / DIGESTS, share.files, minutes, share.first_file)
     found = read_digests(own / DIGESTS, share.expressways, minutes, begin)
-    wrong, described = differences(found, reference)
+    wrong, described = differences(found, reference, first_expressway=begin)
     return wrong, [difference.sentence() for difference in described]
 
 
