@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import util
 from pathlib import Path
 
 import psutil
@@ -39,6 +40,8 @@ class Cluster:
     shared: Path
     #: What a command must be started with to be in the network of the master.
     prefix: list[str]
+    #: Of an executor.
+    memory: str
     #: The archive that executors run, if they cannot run the interpreter of the driver.
     archive: Path | None = None
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -54,6 +57,12 @@ class Cluster:
             "SPARK_CONF_DIR": str(self.folder / "conf"), "PYTHONPATH": "",
             **({"XSTREAM_ENVIRONMENT": str(self.archive)} if self.archive else {}),
         }  # fmt: skip
+
+    def configure(self, ui: bool) -> None:
+        """Write the settings of the cluster's users; Spark's pages only if they are wanted."""
+        shown = "spark.ui.enabled true\n" if ui else ""
+        settings = f"spark.executor.memory {self.memory}\nspark.driver.memory {self.memory}\n"
+        (self.folder / "conf" / "spark-defaults.conf").write_text(settings + shown)
 
     def command(self, *arguments: object) -> list[str]:
         """An xstream command on the driver."""
@@ -155,7 +164,11 @@ def free_port() -> int:
 
 
 def spark_home() -> Path:
-    return next(Path(sys.executable).parents[1].glob("lib/python*/site-packages/pyspark"))
+    """The installed pyspark, which has Spark's programs in it."""
+    found = util.find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
 
 
 @contextmanager
@@ -216,9 +229,6 @@ def standalone(
     if root:
         os.chown(shared, 0, GROUP)
     shared.chmod(0o2775)
-    (folder / "conf" / "spark-defaults.conf").write_text(
-        f"spark.executor.memory {memory}\nspark.driver.memory {memory}\n"
-    )
     with ExitStack() as stack:
         (address, prefix), *places = stack.enter_context(network(workers))
         port, web = (PORT, WEB_PORT) if prefix else (free_port(), free_port())
@@ -227,7 +237,8 @@ def standalone(
         command = [*prefix, *java("512m", "master.Master", *where)]
         master = stack.enter_context(daemon(log, command, address))
         wait_until(log, "I have been elected leader")
-        cluster = Cluster(f"spark://{address}:{port}", folder, shared, prefix)
+        cluster = Cluster(f"spark://{address}:{port}", folder, shared, prefix, memory)
+        cluster.configure(ui=False)
         cluster.master = master.pid
         for number, (own, prefix) in enumerate(places):
             user = pwd.getpwnam(USERS[number % len(USERS)]).pw_uid if root else None

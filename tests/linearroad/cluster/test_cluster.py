@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +28,8 @@ from tests.linearroad.cluster.standalone import Cluster, standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 SECRET = "not-for-logs-7f31"
+#: Of Spark's pages; the next ones if it is taken.
+UI_PORT = 4040
 EXPRESSWAYS, GROUP, MINUTES = 12, 2, int(os.environ.get("XSTREAM_CLUSTER_MINUTES", "20"))
 GENERATE = (
     "--expressways", EXPRESSWAYS, "--minutes", MINUTES, "--group", GROUP, "--seed", 3, "--history",
@@ -51,11 +56,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     del os.environ["AWS_SECRET_ACCESS_KEY"]
 
 
-def kill_executor(cluster: Cluster, begun: Callable[[], Path | None], seconds: float = 900) -> None:
+def kill_executor(
+    cluster: Cluster, process: subprocess.Popen[str], begun: Callable[[], Path | None]
+) -> None:
     """Kill an executor with SIGKILL once its work has begun: that of the user who wrote a file."""
-    until = time.monotonic() + seconds
     while (written := begun()) is None:
-        assert time.monotonic() < until, cluster.logs()[-3000:]
+        if process.poll() is not None:
+            finish(process)
+            pytest.fail("it ended before an executor could be killed")
         time.sleep(0.01)
     with contextlib.suppress(OSError):
         owner = written.stat().st_uid
@@ -70,10 +78,10 @@ def first(folder: Path, pattern: str) -> Callable[[], Path | None]:
     return lambda: next(iter(folder.glob(pattern)), None)
 
 
-def finish(process: object, timeout: float = 1800) -> str:
-    printed, errors = process.communicate(timeout=timeout)  # type: ignore[attr-defined]
-    assert process.returncode == 0, f"{printed[-2000:]}\n{errors[-4000:]}"  # type: ignore[attr-defined]
-    return str(printed)
+def finish(process: subprocess.Popen[str], timeout: float = 1800) -> str:
+    printed, errors = process.communicate(timeout=timeout)
+    assert process.returncode == 0, f"{printed[-2000:]}\n{errors[-4000:]}"
+    return printed
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +89,7 @@ def road(cluster: Cluster) -> Path:
     """Generated on the cluster, while an executor was killed."""
     out = cluster.shared / "road"
     process = cluster.start("generate", "--out", out, *GENERATE, "--master", cluster.url)
-    kill_executor(cluster, first(out, ".work/simulated-*.done"))
+    kill_executor(cluster, process, first(out, ".work/simulated-*.done"))
     finish(process)
     return out
 
@@ -111,7 +119,7 @@ def test_answers_are_those_of_one_box_and_a_lost_task_is_resumed(
         "run", "--input", road, "--history", road, "--out", out, "--checkpoint-s", 0.05,
         "--master", cluster.url,
     )  # fmt: skip
-    kill_executor(cluster, first(out, ".work/group-*/*/point-*.json"))
+    kill_executor(cluster, process, first(out, ".work/group-*/*/point-*.json"))
     finish(process)
     expected = by_group(road, alone / "output.csv", GROUP)
     found = [path.read_bytes() for path in sorted((out / "groups").glob("*/output.csv"))]
@@ -128,7 +136,7 @@ def test_the_verdict_is_that_of_one_box(cluster: Cluster, road: Path, alone: Pat
         "validate", "--input", road, "--history", road, "--output", out, "--master", cluster.url,
         "--json",
     )  # fmt: skip
-    kill_executor(cluster, first(out, ".validation-*/followed/*"))
+    kill_executor(cluster, process, first(out, ".validation-*/followed/*"))
     there = json.loads(finish(process))
     here = json.loads(
         cluster.run("validate", "--input", road, "--history", road, "--output", alone, "--json")
@@ -140,19 +148,27 @@ def test_the_verdict_is_that_of_one_box(cluster: Cluster, road: Path, alone: Pat
     assert not list(out.glob(".validation-*"))
 
 
-def listeners(cluster: Cluster, more: list[int]) -> set[str]:
-    """The addresses that processes of the cluster listen on."""
+def listeners(cluster: Cluster, more: list[int]) -> set[tuple[str, int]]:
+    """The addresses and ports that processes of the cluster listen on."""
     found = set()
     for number in [*(worker.pid for worker in cluster.workers), cluster.master, *more]:
-        process = psutil.Process(number)
-        for each in [process, *process.children(recursive=True)]:
-            with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(number)
+            for each in [process, *process.children(recursive=True)]:
                 found |= {
-                    connection.laddr.ip.removeprefix("::ffff:")
+                    (connection.laddr.ip.removeprefix("::ffff:"), connection.laddr.port)
                     for connection in each.net_connections("tcp")
                     if connection.status == psutil.CONN_LISTEN
                 }
     return found
+
+
+def await_end_of_executors(cluster: Cluster) -> None:
+    """Wait until the executors of a driver that has ended have ended too."""
+    until = time.monotonic() + 120
+    while cluster.executors() and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not cluster.executors()
 
 
 def test_nothing_is_left_after_interrupts_and_kills_and_nothing_listens_elsewhere(
@@ -162,27 +178,92 @@ def test_nothing_is_left_after_interrupts_and_kills_and_nothing_listens_elsewher
     command = (
         "run", "--input", road, "--out", out, "--checkpoint-s", 0.1, "--master", cluster.url,
     )  # fmt: skip
-    heard: set[str] = set()
+    heard: dict[signal.Signals, set[tuple[str, int]]] = {}
+    told = ""
     for number in (signal.SIGINT, signal.SIGKILL):
+        cluster.configure(ui=number == signal.SIGKILL)
         process = cluster.start(*command)
+        heard[number] = set()
         begun = first(out, ".work/group-*/*/point-*.json")
         while begun() is None and process.poll() is None:
-            heard |= listeners(cluster, [process.pid])
+            heard[number] |= listeners(cluster, [process.pid])
             time.sleep(0.2)
         os.killpg(process.pid, number)
-        process.communicate(timeout=120)
-        until = time.monotonic() + 120
-        while cluster.executors() and time.monotonic() < until:
-            time.sleep(0.2)
-        assert not cluster.executors()
+        told += "".join(process.communicate(timeout=120))
+        await_end_of_executors(cluster)
         assert not (out / "summary.json").exists()
         if number == signal.SIGINT:
             assert cluster.leftovers() == []
-    cluster.run(*command, "--resume")
+    cluster.configure(ui=False)
+    told += cluster.run(*command, "--resume")
     assert (out / "summary.json").exists()
     assert not (out / ".work").exists()
     assert cluster.leftovers() == []
-    network = "127." if not cluster.prefix else "10.99.0."
-    assert heard
-    assert all(ip.startswith(("127.", network)) for ip in heard), heard
-    assert SECRET not in cluster.logs()
+    network = ("127.", "10.99.0.") if cluster.prefix else ("127.",)
+    for number, places in heard.items():
+        assert places
+        assert all(ip.startswith(network) for ip, _ in places), places
+        shown = {port for _, port in places} & set(range(UI_PORT, UI_PORT + 16))
+        assert bool(shown) == (number == signal.SIGKILL)
+    assert SECRET not in cluster.logs() + told
+
+
+def test_executors_with_other_versions_are_refused_in_one_sentence(
+    cluster: Cluster, road: Path
+) -> None:
+    other = cluster.shared / "other"
+    python = cluster.archive / "bin" / "python" if cluster.archive else Path(sys.executable)
+    for name, text in {
+        "lib/numba-0.1.dist-info/METADATA": "Metadata-Version: 2.1\nName: numba\nVersion: 0.1\n",
+        "bin/python": f'#!/bin/sh\nPYTHONPATH={other}/lib:$PYTHONPATH exec {python} "$@"\n',
+    }.items():
+        path = other / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    archive, cluster.archive = cluster.archive, other
+    try:
+        out = cluster.shared / "refused"
+        process = cluster.start("run", "--input", road, "--out", out, "--master", cluster.url)
+        _, errors = process.communicate(timeout=600)
+    finally:
+        cluster.archive = archive
+    assert process.returncode == 2, errors
+    assert re.fullmatch(
+        r"xstream: executors on \S+ have numba 0\.1, not \S+: ship the environment of the driver "
+        r"\(docs/cluster\.md\), or install the same one",
+        errors.strip(),
+    )
+    assert not (out / "summary.json").exists()
+    await_end_of_executors(cluster)
+
+
+def test_a_rating_of_the_cluster_is_confirmed_although_its_driver_was_killed(
+    cluster: Cluster,
+) -> None:
+    base, out = cluster.shared / "base", cluster.shared / "rating"
+    cluster.run(
+        "generate", "--out", base, "--expressways", 2, "--minutes", 2, "--from-minute", 40,
+        "--history", "--master", cluster.url,
+    )  # fmt: skip
+    command = (
+        "rate", "--base", base, "--out", out, "--from", 6, "--to", 8, "--speed", 2,
+        "--threads", 1, "--master", cluster.url,
+    )  # fmt: skip
+    process = cluster.start(*command)
+    while not (out / "full-6").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=120)
+    await_end_of_executors(cluster)
+    rating = json.loads(cluster.run(*command, "--resume", "--json"))["rating"]
+    assert (rating["expressways"], rating["confirmed"]) == (6, True), rating["sentence"]
+    assert rating["validated"].startswith("right: all ")
+    assert rating["runs_at_once"] == 3
+    steps = [(step["kind"], step["expressways"], step["passed"]) for step in rating["steps"]]
+    assert steps == [("probe", 6, True), ("full", 6, True)]
+    for step in rating["steps"]:
+        minutes = step["to_minute"] - step["from_minute"]
+        assert step["digests"] == {"compared": 6 * 5 * minutes, "different": 0, "first": []}
+    assert cluster.leftovers() == []
