@@ -87,8 +87,8 @@ class Timeline:
 
 def read_timeline(path: Path) -> list[Row]:
     """The lines of a timeline."""
-    with path.open(newline="") as file:
-        return [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    lines = path.read_text().splitlines()
+    return [{name: float(text) for name, text in row.items()} for row in csv.DictReader(lines)]
 
 
 def attributed(rows: Sequence[Row], second: int, delay_s: float) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json as json_module
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from linearroad.storage import check_writable, is_remote, place, typed
 from xstream.console import (
-    check_output_directory,
     interrupted_with,
     require_package,
     within,
@@ -32,9 +31,13 @@ def _option(help: str, *names: str, between: tuple[float, float] | None = None) 
     return typer.Option(*names, help=help, callback=None if between is None else within(*between))
 
 
+def _path(help: str) -> Any:
+    return typer.Option(help=help, parser=typed, metavar="PATH")
+
+
 _BASE = "Directory created by `generate --expressways 10 --history`."
-Base = Annotated[Path, _option(_BASE)]
-Out = Annotated[Path, _option("Output directory for the rating and its runs.")]
+Base = Annotated[Path, _path(_BASE)]
+Out = Annotated[Path, _path("Output directory for the rating and its runs.")]
 First = Annotated[float | None, _option("The first L to try.", "--from", between=(0.5, MOST))]
 _LAST = "The largest L to try; default: as many as memory allows."
 Last = Annotated[float | None, _option(_LAST, "--to", between=(0.5, MOST))]
@@ -46,7 +49,11 @@ Quick = Annotated[bool, _option(_QUICK, "--quick")]
 _EXPLAIN = "Only estimate the memory for this many expressways."
 Explain = Annotated[float | None, _option(_EXPLAIN, between=(0.5, MOST))]
 _VALIDATED = "Validated answers of the base; default: OUT/originals, created if missing."
-Validated = Annotated[Path | None, _option(_VALIDATED)]
+Validated = Annotated[Path | None, _path(_VALIDATED)]
+_MASTER = "Rate this Spark cluster: L is divided evenly over its slots, which start together."
+Master = Annotated[str | None, _option(_MASTER)]
+_RESUME = "Go on with the rating in --out, after the last of its steps that was complete."
+Resume = Annotated[bool, _option(_RESUME, "--resume")]
 Json = Annotated[bool, _option("Print rating.json to standard output.", "--json")]
 
 
@@ -60,9 +67,14 @@ def rate_command(
     quick: Quick = False,
     explain: Explain = None,
     validated: Validated = None,
+    master: Master = None,
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
-    """Find the largest L that this machine answers, rightly and in time; exit 1 if none."""
+    """Find the largest L that this machine answers, rightly and in time; exit 1 if none.
+
+    With --master, the largest L of a cluster.
+    """
     from linearroad.rating.job import RatingOptions, rate
     from linearroad.rating.job import explain as explained
 
@@ -70,8 +82,15 @@ def rate_command(
         _show_account(explain, *explained(base, explain), json)
         return
     require_package("plotly")
-    check_output_directory(out)
-    options = RatingOptions(base, out, first, last, speed, threads, quick, validated)
+    if master is None and any(map(is_remote, (base, out, *([validated] if validated else [])))):
+        raise InputError("a rating of this machine needs folders: use --master, or no URIs")
+    if master is not None:  # its tasks have other working directories
+        base, out = place(base), place(out)
+        validated = None if validated is None else place(validated)
+    check_writable(out)
+    options = RatingOptions(
+        base, out, first, last, speed, threads, quick, validated, master, resume
+    )
     try:
         with interrupted_with("no L has been tried"):
             rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
@@ -99,7 +118,7 @@ def _show(rating: Rating, page: Path) -> None:
     names = ("toll notifications", "balances", "expenditures", "travel times")
     for heading in ("L", "minutes", "toll", "balance", "spent", "travel", "GiB", "CPU", ""):
         table.add_column(heading, justify="right" if heading != "" else "left", no_wrap=True)
-    cores = os.cpu_count() or 1
+    cores = rating.machine["cores"] or 1
     for step in rating.steps:
         worst = [
             f"{step.response_s[name]['worst']:.3f}" if name in step.response_s else "-"

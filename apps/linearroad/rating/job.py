@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from linearroad.files import remove_temporaries
 from linearroad.generation.layout import Layout
-from linearroad.generation.manifest import Entry, rating_l, read_manifest, write_json
+from linearroad.generation.manifest import (
+    Entry,
+    rating_l,
+    read_json,
+    read_manifest,
+    write_json,
+)
+from linearroad.output.digests import Digests
 from linearroad.output.summary import machine
+from linearroad.rating.box import Box, Runs
 from linearroad.rating.memory import Account, account_of
+from linearroad.rating.options import RatingOptions
 from linearroad.rating.originals import (
     Originals,
-    check_written,
-    make_validated,
-    prepare,
+    check_digest,
+    kept_originals,
     validated,
 )
 from linearroad.rating.search import Range, largest
-from linearroad.rating.steps import Say, Setting, Step, l_text, run_step
+from linearroad.rating.steps import Say, Step, l_text
 from linearroad.run.memory import too_much
+from linearroad.storage import is_remote, make_folder, upload
 from xstream.console.memory import available_bytes
 from xstream.console.timeline import Row
 from xstream.errors import InputError
@@ -30,26 +42,11 @@ __all__ = ["LEAST_ORIGINALS", "Rating", "RatingOptions", "explain", "history_byt
 
 LEAST_ORIGINALS = 10  # generated expressways that a rating needs
 FULL_MINUTES = 180
-PROBE_MINUTES = 10
 FIRST = 250
 TRIES = 3  # full streams, each with a smaller L
 QUICK_KNOWN_TO, KNOWN_TO = 0.1, 0.05  # precision, as a share of L
 #: The share of the free memory that a run may use.
 MOST_MEMORY = 0.97
-
-
-@dataclass(frozen=True)
-class RatingOptions:
-    """The options of a rating; see `xstream linearroad rate --help`."""
-
-    base: Path
-    out: Path
-    first: float | None = None
-    last: float | None = None
-    speed: float = 10.0
-    threads: int = 2
-    quick: bool = False
-    validated: Path | None = None  # OUT/originals if not given
 
 
 @dataclass
@@ -64,6 +61,10 @@ class Rating:
     expressways: int = 0
     confirmed: bool | None = None
     interrupted: bool = False
+    machine: Entry = field(default_factory=machine)
+    slots: int = 1  # runs among which the expressways of a step are divided
+    #: The steps of the rating that is resumed, by kind and number of expressways.
+    earlier: dict[tuple[str, int], Step] = field(default_factory=dict)
 
     @property
     def originals(self) -> int:
@@ -108,9 +109,9 @@ class Rating:
 
     def as_dict(self) -> dict[str, Any]:
         """For `rating.json` and the page."""
-        account = account_of(
-            self.options.base, self.expressways or self.originals, history_bytes(self.options.base)
-        )
+        base = self.options.base
+        each = max((self.expressways or self.originals) // self.slots, self.originals)
+        account = account_of(base, each, history_bytes(base))
         totals = self.manifest["totals"]
         return {
             "sentence": self.sentence(),
@@ -128,7 +129,10 @@ class Rating:
             "history_is_shared": True,
             "validated": self.verdict,
             "threads": self.options.threads,
-            "machine": machine(),
+            "master": self.options.master,
+            "runs_at_once": self.slots,
+            "options": self.options.identity,
+            "machine": self.machine,
             "version": metadata.version("xstream"),
             "memory": [list(line) for line in account.lines],
             "steps": [step.as_dict() for step in self.steps],
@@ -142,7 +146,12 @@ class Rating:
         stored = {"rating": known, "page": page_data(known, self.timelines)}
         write_json(self.options.out / "rating.json", stored)
         page = self.options.out / "rating.html"
-        write_page(page, known, self.timelines)
+        if not is_remote(page):
+            write_page(page, known, self.timelines)
+            return page
+        with TemporaryDirectory() as folder:
+            write_page(Path(folder, page.name), known, self.timelines)
+            upload(Path(folder, page.name), page)
         return page
 
 
@@ -176,35 +185,27 @@ def explain(base: Path, expressways: float) -> tuple[Account, float]:
             f"{expressways:g}"
         )
     account = account_of(base, copies * originals, past)
+    return account, most_copies(base, originals, available_bytes()) * generated
+
+
+def most_copies(base: Path, originals: int, free: float) -> int:
+    """The copies of the originals that fit into memory."""
+    past = history_bytes(base)
     one, two = (account_of(base, k * originals, past).total for k in (1, 2))
-    most = int((MOST_MEMORY * available_bytes() - one) / (two - one) + 1) * generated
-    return account, max(most, 0)
+    return max(int((MOST_MEMORY * free - one) / (two - one) + 1), 0)
 
 
 def rate(options: RatingOptions, say: Say) -> Rating:
     """Find the largest L that passes and confirm it; results are saved after every step."""
     rating = Rating(options, checked_base(options.base))
-    tried = _range(options, rating.originals, rating_l(rating.manifest))
-    folder = options.validated or options.out / "originals"
-    rating.verdict = validated(folder, rating.manifest)
-    if rating.verdict is None and options.validated is not None:
-        raise InputError(f"{folder} was not validated: it has no validation.json")
-    options.out.mkdir(parents=True, exist_ok=True)
-    remove_temporaries(options.out)
-    say(f"running the {rating.generated} originals")
-    originals = prepare(
-        options.base, rating.manifest, options.out / "reference", PROBE_MINUTES, say
-    )
-    _validate(rating, originals, folder, say)
-    setting = Setting(options.base, options.threads, options.speed)
+    if options.resume:
+        rating.earlier = _earlier_steps(rating)
     try:
-        rating.expressways = largest(
-            lambda expressways: _step(rating, setting, originals, expressways, "probe", say), tried
-        )
-        rating.write()
-        if not options.quick:
-            _confirm(rating, setting, originals, tried, say)
+        with _runs(options) as runs:
+            _rate(rating, runs, say)
     except KeyboardInterrupt:
+        if not rating.steps:
+            raise
         rating.interrupted = True
         failed = [s.expressways for s in rating.steps if s.kind == "full" and not s.passed]
         passed = (s.expressways for s in rating.steps if s.passed)
@@ -212,13 +213,70 @@ def rate(options: RatingOptions, say: Say) -> Rating:
     return rating
 
 
-def _range(options: RatingOptions, originals: int, generated: float) -> Range:
+@contextmanager
+def _runs(options: RatingOptions) -> Iterator[Runs]:
+    """This machine, or a cluster."""
+    if options.master is None:
+        yield Box(options)
+        return
+    from linearroad.rating.cluster import on_cluster
+
+    with on_cluster(options) as cluster:
+        yield cluster
+
+
+def _rate(rating: Rating, runs: Runs, say: Say) -> None:
+    options = rating.options
+    rating.machine, rating.slots = runs.machine(), runs.slots
+    tried = _range(options, runs, rating.originals, rating_l(rating.manifest))
+    rating.verdict = validated(options.originals, rating.manifest)
+    if rating.verdict is None and options.validated is not None:
+        raise InputError(f"{options.originals} was not validated: it has no validation.json")
+    make_folder(options.out)
+    remove_temporaries(options.out)
+    originals = (
+        kept_originals(options.out / "reference", rating.manifest) if options.resume else None
+    )
+    if originals is None:
+        say(f"running the {rating.generated} originals")
+        originals = runs.prepare(rating.manifest, say)
+    _validate(rating, runs, originals.digests, say)
+    rating.expressways = largest(
+        lambda expressways: _step(rating, runs, originals, expressways, "probe", say), tried
+    )
+    rating.write()
+    if not options.quick:
+        _confirm(rating, runs, originals, tried, say)
+
+
+def _earlier_steps(rating: Rating) -> dict[tuple[str, int], Step]:
+    """The steps of an interrupted rating, without those that failed before they ran."""
+    path = rating.options.out / "rating.json"
+    if not path.is_file():
+        return {}
+    known = read_json(path)["rating"]
+    totals = rating.manifest["totals"]
+    if any(totals.get(name, count) != count for name, count in known["base"].items()):
+        raise InputError(f"{path} is a rating of other traffic than {rating.options.base}")
+    for name, value in rating.options.identity.items():
+        if known["options"][name] != value:
+            raise InputError(
+                f"{path} is a rating with {name} {known['options'][name]}, not {value}: begin "
+                "again without --resume"
+            )
+    steps = (Step(**each) for each in known["steps"])
+    return {(step.kind, step.expressways): step for step in steps if step.wall_s > 0}
+
+
+def _range(options: RatingOptions, runs: Runs, originals: int, generated: float) -> Range:
     """The numbers of files to try; `generated` is the L of the base, which may end in a half."""
-    account, most = explain(options.base, generated)
-    if options.last is None and most < generated:
-        usable = MOST_MEMORY * available_bytes()
+    free = runs.free_bytes()
+    copies = most_copies(options.base, originals, free)
+    if options.last is None and not copies:
+        account, _ = explain(options.base, generated)
+        usable = MOST_MEMORY * free
         raise too_much(originals, account.total, usable, "of those that are free may be used")
-    last = options.last if options.last is not None else most
+    last = options.last if options.last is not None else copies * runs.slots * generated
     first = options.first if options.first is not None else min(FIRST, last)
     for name, value in (("--to", last), ("--from", first)):
         if value < generated:
@@ -232,34 +290,40 @@ def _range(options: RatingOptions, originals: int, generated: float) -> Range:
         raise InputError(f"--speed must be a positive number, not {options.speed:g}")
     known_to = QUICK_KNOWN_TO if options.quick else KNOWN_TO
     most_files, first_files = (int(rated // generated) * originals for rated in (last, first))
-    return Range(originals, first_files, most_files, known_to)
+    # All runs of a step have equally many copies, unless there are fewer copies than slots.
+    step = min(runs.slots * originals, most_files)
+    return Range(step, first_files, most_files // step * step, known_to)
 
 
-def _validate(rating: Rating, originals: Originals, folder: Path, say: Say) -> None:
+def _validate(rating: Rating, runs: Runs, digests: Digests, say: Say) -> None:
     """Make sure that the originals' answers are right, by an earlier or a new validation."""
     options = rating.options
     if rating.verdict is None and not options.quick:
         say("validating the originals' answers")
-        make_validated(options.base, folder, options.threads, say)
-        rating.verdict = validated(folder, rating.manifest)
+        runs.make_validated(say)
+        rating.verdict = validated(options.originals, rating.manifest)
     if rating.verdict is not None:
-        check_written(folder, originals.digests)
+        check_digest(options.originals, runs.digest_of_written(digests.shape[1]), digests)
         say(f"originals: {rating.verdict}")
 
 
 def _step(
-    rating: Rating, setting: Setting, originals: Originals, expressways: int, kind: str, say: Say
+    rating: Rating, runs: Runs, originals: Originals, expressways: int, kind: str, say: Say
 ) -> bool:
     """Run a step and save its result; returns whether it passed."""
     minutes = int(rating.manifest["parameters"]["minutes"])
     begin = originals.state_minute if kind == "probe" else 0
-    step = Step(expressways, kind, setting.speed, begin, minutes, share=rating.share)
-    needed = account_of(setting.base, expressways, history_bytes(setting.base)).total
-    step.needed_bytes = int(needed)
-    say(f"L = {l_text(step.rated)}: minutes {begin} to {minutes} at speed {setting.speed:g}")
-    state = originals.state if kind == "probe" else None
     place = rating.options.out / f"{kind}-{expressways}"
-    rows = run_step(step, setting, place, originals.digests, state, say)
+    step = rating.earlier.pop((kind, expressways), None)
+    if step is not None:
+        rows = runs.timeline(place)
+    else:
+        step = Step(expressways, kind, rating.options.speed, begin, minutes, share=rating.share)
+        base = rating.options.base
+        each = max(expressways // rating.slots, rating.originals)
+        step.needed_bytes = int(account_of(base, each, history_bytes(base)).total)
+        say(f"L = {l_text(step.rated)}: minutes {begin} to {minutes} at speed {step.speed:g}")
+        rows = runs.step(step, originals, place, say)
     rating.steps.append(step)
     rating.timelines.append(rows)
     say(step.line())
@@ -269,16 +333,14 @@ def _step(
     return step.passed
 
 
-def _confirm(
-    rating: Rating, setting: Setting, originals: Originals, tried: Range, say: Say
-) -> None:
+def _confirm(rating: Rating, runs: Runs, originals: Originals, tried: Range, say: Say) -> None:
     """Run a full stream with the L that was found, or with a smaller L if that fails."""
     rating.confirmed = False
     wanted = rating.expressways
     for _ in range(TRIES):
         if not wanted:
             break
-        if _step(rating, setting, originals, wanted, "full", say):
+        if _step(rating, runs, originals, wanted, "full", say):
             rating.expressways, rating.confirmed = wanted, True
             return
         wanted = tried.rounded(0.9 * wanted) if wanted > tried.step else 0

@@ -27,6 +27,7 @@ from linearroad.operators.tolls import tolls
 from linearroad.operators.vehicles import vehicles
 from linearroad.run.memory import too_much
 from linearroad.schema import KINDS
+from linearroad.storage import readable
 from linearroad.tables.batches import PERIOD
 from linearroad.tables.ledger import PAGE
 from xstream.console.memory import available_bytes
@@ -155,7 +156,7 @@ def on_the_road_at_the_end(path: Path) -> int:
         return 60_000  # at the end of three hours
     found, end = 0, None
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(readable(path), page_checksum_verification=True) as file:
             for group in reversed(range(file.num_row_groups)):
                 rows = file.read_row_group(group, columns=["type", "time"])
                 kinds, times = (_values(rows[name]) for name in ("type", "time"))

@@ -16,21 +16,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import xstream as xs
-from linearroad.generation.manifest import Entry, read_json
+from linearroad.generation.manifest import Entry, read_json, write_json
 from linearroad.operators.digests import DIGEST_WIDTH, add
 from linearroad.output.digests import Digests, read_digests
 from linearroad.rating.steps import Say, call
 from linearroad.schema import KINDS
+from linearroad.storage import readable
 from xstream.errors import InputError
 
 __all__ = [
-    "Originals",
-    "check_written",
-    "digest_of_written",
-    "make_validated",
-    "prepare",
-    "validated",
-]
+    "LEGS", "STATE", "Originals", "check_digest", "check_written", "digest_of_written",
+    "kept_originals", "make_validated", "pause_of", "prepare", "prepared", "validated",
+]  # fmt: skip
+
+#: Folders of the two parts of the originals' run, and of the state between them.
+LEGS, STATE = ("first", "last"), "state"
+#: Written when all of them are complete.
+COMPLETE = "complete.json"
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,52 @@ class Originals:
 
 def prepare(base: Path, manifest: Entry, folder: Path, probe_minutes: int, say: Say) -> Originals:
     """Run the originals in two parts, and save the state for probes in between."""
-    originals, minutes = (int(manifest["parameters"][name]) for name in ("expressways", "minutes"))
-    pause = max(minutes - probe_minutes, 1)
+    pause = pause_of(manifest, probe_minutes)
+    (folder / COMPLETE).unlink(missing_ok=True)
     common = [
         *("linearroad", "run", "--input", str(base), "--history", str(base)),
         *("--answers", "digest"),
     ]
-    state = folder / "state"
-    legs = {
-        "first": ("--minutes", str(pause), "--keep-state", str(state)),
-        "last": ("--from-state", str(state)),
-    }
-    digests = np.zeros((originals, minutes, KINDS, DIGEST_WIDTH), np.uint64)
-    for leg, options in legs.items():
+    state = folder / STATE
+    legs = (("--minutes", str(pause), "--keep-state", str(state)), ("--from-state", str(state)))
+    for leg, options in zip(LEGS, legs, strict=True):
         (folder / leg / "summary.json").unlink(missing_ok=True)
         said = call([*common, *options, "--out", str(folder / leg)], say)
         if not (folder / leg / "summary.json").exists():
             raise InputError(said[-1].removeprefix("xstream: ") if said else f"{base} did not run")
+    return prepared(folder, manifest, pause)
+
+
+def pause_of(manifest: Entry, probe_minutes: int) -> int:
+    """The minute before the probes, at the end of which the state is saved."""
+    return max(int(manifest["parameters"]["minutes"]) - probe_minutes, 1)
+
+
+def prepared(folder: Path, manifest: Entry, pause: int) -> Originals:
+    """The originals that have been run; notes that they are complete."""
+    write_json(folder / COMPLETE, _traffic(manifest) | {"minute": pause})
+    return _read(folder, manifest, pause)
+
+
+def kept_originals(folder: Path, manifest: Entry) -> Originals | None:
+    """The originals that an earlier rating has run; None if it did not, or with other traffic."""
+    if not (folder / COMPLETE).is_file():
+        return None
+    complete = read_json(folder / COMPLETE)
+    pause = complete.pop("minute")
+    return _read(folder, manifest, pause) if complete == _traffic(manifest) else None
+
+
+def _traffic(manifest: Entry) -> Entry:
+    return {"parameters": manifest["parameters"], "totals": manifest["totals"]}
+
+
+def _read(folder: Path, manifest: Entry, pause: int) -> Originals:
+    originals, minutes = (int(manifest["parameters"][name]) for name in ("expressways", "minutes"))
+    digests = np.zeros((originals, minutes, KINDS, DIGEST_WIDTH), np.uint64)
+    for leg in LEGS:
         digests += read_digests(folder / leg / "digests.parquet", originals, minutes)
-    return Originals(digests, state, pause)
+    return Originals(digests, folder / STATE, pause)
 
 
 def validated(folder: Path, manifest: Entry) -> str | None:
@@ -95,7 +124,11 @@ def make_validated(
 
 def check_written(folder: Path, digests: Digests) -> None:
     """Raise InputError unless the validated answers match the digests."""
-    written = digest_of_written(folder / "output.parquet", digests.shape[1])
+    check_digest(folder, digest_of_written(folder / "output.parquet", digests.shape[1]), digests)
+
+
+def check_digest(folder: Path, written: Digests, digests: Digests) -> None:
+    """Raise InputError unless the digest of validated answers is the sum of the digests."""
     if not np.array_equal(written, digests.sum(axis=0, dtype=np.uint64)):
         raise InputError(
             f"the validated answers in {folder} differ from those of this engine: "
@@ -110,7 +143,7 @@ def digest_of_written(path: Path, minutes: int) -> Digests:
     sums = np.zeros((minutes, KINDS, DIGEST_WIDTH), np.int64)
     names = ["type", "time", "vid", "qid", "lav", "toll", "seg", "bal", "traveltime"]
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(readable(path), page_checksum_verification=True) as file:
             for batch in file.iter_batches(1 << 18, columns=names):
                 columns = {name: _filled(batch.column(name)) for name in names}
                 kind, time = columns["type"], columns["time"]

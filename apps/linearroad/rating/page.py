@@ -100,6 +100,13 @@ def _verdict(rating: Rating) -> str:
     return f'{told}<div class="tiles">{shown}</div>'
 
 
+def _who(rating: Rating) -> str:
+    """What is rated."""
+    if rating.get("master") is None:
+        return "this one machine"
+    return f"this cluster, in {rating['runs_at_once']} runs that start together,"
+
+
 def _meaning(rating: Rating) -> list[str]:
     """Paragraphs about what the rating means and what it is based on."""
     base, speed, share = rating["base"], rating["speed"], rating.get("share", 1.0)
@@ -108,7 +115,7 @@ def _meaning(rating: Rating) -> list[str]:
     generated = base["expressways"] * share
     copies = _rated_l(rating) - generated
     return [
-        "L is the number of expressways whose cars this one machine answers at once: every toll, "
+        f"L is the number of expressways whose cars {_who(rating)} answers at once: every toll, "
         "alert, balance, expenditure and travel time, "
         + ("right and within its limit." if rating["validated"] else "within its limit."),
         "The stream ran at the benchmark's own pace." if speed == 1 else

@@ -13,7 +13,7 @@ from typing import Any
 from linearroad.output.digests import Digests, differences, read_digests
 from xstream.console.timeline import Row, read_timeline
 
-__all__ = ["Setting", "Step", "l_text", "run_step"]
+__all__ = ["Setting", "Step", "fill", "l_text", "run_step"]
 
 _PROGRAM = "import sys; from xstream.cli import main; sys.exit(main())"
 Say = Callable[[str], None]
@@ -110,7 +110,7 @@ def run_step(
     if not summary.exists():
         step.why = said[-1].removeprefix("xstream: ") if said else "it ended without a word"
         return []
-    _fill(step, json.loads(summary.read_text()))
+    fill(step, json.loads(summary.read_text()))
     rows = read_timeline(out / "timeline.csv")
     if rows:
         step.cpu_s, step.wall_s = rows[-1]["cpu_s"], rows[-1]["wall_s"]
@@ -141,7 +141,8 @@ def call(command: list[str], say: Say) -> list[str]:
     return said
 
 
-def _fill(step: Step, summary: dict[str, Any]) -> None:
+def fill(step: Step, summary: dict[str, Any]) -> None:
+    """Fill in the result from the summary of the run."""
     for name in (
         "response_s", "worst_lag_s", "reports", "reports_per_second", "peak_memory_bytes",
         "stage_ns",

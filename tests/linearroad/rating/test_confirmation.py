@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from linearroad.rating import job as rating_module
 from linearroad.rating import steps
+from linearroad.rating.box import Box
 from linearroad.rating.job import Rating, RatingOptions, rate
 from linearroad.rating.originals import Originals
 from linearroad.rating.steps import Setting, Step, run_step
@@ -26,7 +27,7 @@ def rated(
 ) -> Rating:
     """A rating whose runs pass as the test says."""
 
-    def run(step: Step, *_: Any) -> list[Any]:
+    def run(_: Any, step: Step, *__: Any) -> list[Any]:
         step.passed = passes(step)
         step.why = "" if step.passed else "second 7: too late"
         return []
@@ -38,14 +39,14 @@ def rated(
     originals = Originals(np.zeros((10, 180, 5, 4), np.uint64), out, 170)
     for name, value in {
         "checked_base": lambda base: MANIFEST,
-        "prepare": lambda *_: originals,
         "_validate": validate,
-        "explain": lambda base, expressways: (account, 4000),
+        "most_copies": lambda *_: 400,
         "account_of": lambda *_: account,
         "history_bytes": lambda base: 0,
-        "run_step": run,
     }.items():
         monkeypatch.setattr(rating_module, name, value)
+    monkeypatch.setattr(Box, "prepare", lambda *_: originals)
+    monkeypatch.setattr(Box, "step", run)
     monkeypatch.setattr(Rating, "write", lambda self: out)
     return rate(RatingOptions(out, out, **options), lambda _: None)
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from linearroad.generation.job import generate
+from linearroad.generation.manifest import read_json
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.output.digests import read_digests, write_digests
-from linearroad.rating import steps
-from linearroad.rating.job import Rating, RatingOptions, checked_base, explain
-from linearroad.rating.originals import prepare
+from linearroad.rating import cluster, steps
+from linearroad.rating.box import PROBE_MINUTES
+from linearroad.rating.job import Rating, RatingOptions, checked_base, explain, rate
+from linearroad.rating.originals import Originals, prepare
 from linearroad.rating.steps import Step
+from linearroad.run.cluster import Job, run_on_cluster
+from linearroad.run.job import RunOptions
 
 from xstream.errors import InputError
 
@@ -32,6 +38,13 @@ def base(spark_session: object, tmp_path_factory: pytest.TempPathFactory) -> Pat
     parameters = TrafficParameters(expressways=2, minutes=MINUTES, seed=3, from_minute=40)
     generate(parameters, out, partitions=2, history=True)
     return out
+
+
+@pytest.fixture(scope="module")
+def originals(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Originals:
+    """The originals, run by processes of this machine."""
+    folder = tmp_path_factory.mktemp("reference") / "reference"
+    return prepare(base, checked_base(base), folder, PROBE_MINUTES, lambda _: None)
 
 
 def command(*options: str | Path) -> subprocess.CompletedProcess[str]:
@@ -101,9 +114,8 @@ def test_too_much_for_the_machine_does_not_pass_and_says_which_second(
 
 
 def test_one_differing_answer_in_one_copy_fails_a_step_and_is_located(
-    base: Path, tmp_path: Path
+    base: Path, originals: Originals, tmp_path: Path
 ) -> None:
-    originals = prepare(base, checked_base(base), tmp_path / "reference", 1, lambda _: None)
     place = tmp_path / "step"
     run = ("linearroad", "run", "--input", base, "--history", base, "--answers", "digest")
     options = ("--expressways", "4", "--from-state", originals.state, "--out", place)
@@ -123,6 +135,89 @@ def test_one_differing_answer_in_one_copy_fails_a_step_and_is_located(
     located = "expressway 3, minute 2: the toll notification of vehicle 17 of the original differs"
     assert step.digests["first"] == [located]
     assert located in step.why
+
+
+def on_cluster(base: Path, out: Path, **options: Any) -> RatingOptions:
+    """Options of a rating of the session's two cores, as if they were a cluster."""
+    given = {"quick": True, "threads": 1, "speed": 1e6, "first": 4, "last": 7, **options}
+    return RatingOptions(base, out, master="local[2]", **given)
+
+
+def test_originals_that_ran_as_a_task_are_those_of_one_process(
+    base: Path, originals: Originals, tmp_path: Path
+) -> None:
+    manifest = checked_base(base)
+    with cluster.on_cluster(on_cluster(base, tmp_path)) as runs:
+        task = runs.prepare(manifest, lambda _: None)
+        assert runs.slots == 2
+        assert 0 < runs.free_bytes() <= runs.machine()["memory_bytes"] // 2
+    np.testing.assert_array_equal(task.digests, originals.digests)
+    assert task.digests.any()
+    assert task.state_minute == originals.state_minute
+    assert {path.name for path in task.state.iterdir()} == {
+        path.name for path in originals.state.iterdir()
+    }
+
+
+def test_a_cluster_that_is_too_slow_stops_at_the_first_late_answer_and_is_resumed(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = on_cluster(base, tmp_path / "rating")
+    rating = rate(options, lambda _: None)
+    # The smallest step has a copy in each of the two slots.
+    assert [(step.expressways, step.passed) for step in rating.steps] == [(4, False)]
+    (step,) = rating.steps
+    assert step.why.startswith("second ")
+    assert rating.sentence().endswith("no L has passed")
+    assert rating.as_dict()["runs_at_once"] == 2
+    assert (options.out / "rating.json").is_file()
+
+    def again(*_: Any) -> None:
+        pytest.fail("it is complete")
+
+    monkeypatch.setattr(cluster.OnCluster, "prepare", again)
+    monkeypatch.setattr(cluster.OnCluster, "step", again)
+    resumed = rate(replace(options, resume=True), lambda _: None)
+    assert resumed.steps == [step]
+    assert resumed.timelines == rating.timelines
+    with pytest.raises(InputError, match=r"with --speed 1000000\.0, not 2\.0: begin"):
+        rate(replace(options, resume=True, speed=2.0), lambda _: None)
+
+
+def test_one_differing_original_of_a_cluster_fails_a_step_and_is_located(
+    base: Path, originals: Originals, tmp_path: Path
+) -> None:
+    job = Job(base, tmp_path / "step", base, None, None, RunOptions(
+        answers="digest", expressways=4, from_state=originals.state,
+    ))  # fmt: skip
+    run_on_cluster(job, None, 2)
+    step = Step(4, "probe", 1.0, originals.state_minute, MINUTES)
+    summary = read_json(job.out / "summary.json")
+    cluster.compare(step, summary, job.out, originals.digests)
+    assert (step.digests["compared"], step.digests["different"], step.why) == (4 * 5, 0, "")
+    first = job.out / "groups" / "group-00000" / "digests.parquet"
+    found = read_digests(first, 2, MINUTES)
+    for i, more in enumerate((0, 12345, 12345 * 17, 12345 * 17 * 17)):
+        found[1, 1, 0, i] += np.uint64(more)
+    write_digests(first, found)
+    cluster.compare(step, summary, job.out, originals.digests)
+    located = "expressway 1, minute 2: the toll notification of vehicle 17 of the original differs"
+    assert step.digests["first"] == [located]
+    assert located in step.why
+
+
+@pytest.mark.slow
+def test_a_cluster_is_rated_validated_and_confirmed(base: Path, tmp_path: Path) -> None:
+    # At this speed the limits are at least one wall-clock second, which suffices on a busy machine.
+    rating = rate(on_cluster(base, tmp_path, speed=4.0, quick=False), lambda _: None)
+    assert (rating.expressways, rating.confirmed) == (4, True)
+    assert rating.verdict is not None
+    assert rating.verdict.startswith("right: all ")
+    assert [(step.kind, step.passed) for step in rating.steps] == [("probe", True), ("full", True)]
+    for step in rating.steps:
+        minutes = step.to_minute - step.from_minute
+        assert step.digests == {"compared": 4 * 5 * minutes, "different": 0, "first": []}
+    assert "this cluster" in (tmp_path / "rating.html").read_text()
 
 
 def test_memory_is_accounted_for_line_by_line(base: Path) -> None:
