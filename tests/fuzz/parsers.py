@@ -150,6 +150,7 @@ def parse(form: str, data: bytes, folder: Path) -> str:
     source = MAKERS[form](path, layout="rows" if len(data) % 2 and form != "sigmf" else "fields")
     if len(data) % 3 == 0:
         quarantine = Quarantine(folder / "aside.jsonl", 20)
+        quarantine.open()
     try:
         source.outputs(())
         for count, block in enumerate(source.blocks(0, quarantine)):
@@ -221,19 +222,23 @@ def _in_child(
 def _watched(child: int, shared: Any) -> int:
     """The exit status of a child; -1 if an input has taken too long, by its processor time.
 
-    On a busy machine the child may get no time for long; a child that sleeps is ended later.
+    On a busy machine the child may get no time for long; a child that sleeps is ended later. Time
+    in which this process is stopped as well does not count.
     """
     process = psutil.Process(child)
-    done, since_s, began = -1.0, 0.0, 0.0
+    done, since_s, asleep_s = -1.0, 0.0, 0.0
+    looked = time.perf_counter()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             return status
         times = process.cpu_times()
         if shared[0] != done:
-            done, since_s, began = shared[0], times.user + times.system, time.perf_counter()
+            done, since_s, asleep_s = shared[0], times.user + times.system, 0.0
         worked_s = times.user + times.system - since_s
-        if worked_s > LONGEST_S or time.perf_counter() - began > ASLEEP_S:
+        before, looked = looked, time.perf_counter()
+        asleep_s += min(looked - before, 1.0)
+        if worked_s > LONGEST_S or asleep_s > ASLEEP_S:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,73 @@ def test_what_stands_before_the_end_of_a_truncated_file_arrives(
     assert len(aside.read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize("form", ["raw.gz", "csv.xz", "arrows.gz", "arrows", "flac", "parquet"])
+def test_the_rest_of_a_damaged_file_goes_into_quarantine(form: str, tmp_path: Path) -> None:
+    path, aside = tmp_path / f"x.{form}", tmp_path / "aside.jsonl"
+    maker = xs.io.wav if form == "flac" else MAKERS[form.split(".")[0]]
+    length = {"csv.xz": 30_000, "raw.gz": 300_000}.get(form, 1_500_000)  # several blocks
+    noise = np.random.default_rng(20).integers(-99, 99, length) / np.float32(128)
+    write(maker(path), noise.astype(np.float32), rate_hz=8000.0, window=10_000)
+    whole = path.read_bytes()
+    if form == "parquet":  # without its end it cannot be read at all
+        path.write_bytes(whole[: 4 * len(whole) // 5] + b"?" + whole[4 * len(whole) // 5 + 1 :])
+    else:
+        path.write_bytes(whole[: 9 * len(whole) // 10])
+    before, error = arrived(maker(path, window=1000))
+    assert isinstance(error, xs.InputError)
+    assert 0 < len(before) < len(noise)
+    assert np.array_equal(before, noise[: len(before)])
+    seen, error = arrived(maker(path, window=1000, on_error="quarantine", quarantine=aside))
+    assert error is None
+    assert seen[: len(before)] == before
+    (entry,) = map(json.loads, aside.read_text().splitlines())
+    assert (entry["file"], entry["row"]) == (str(path), len(seen))
+    path.write_bytes(b"x" * 1000)
+    with pytest.raises(xs.InputError, match="cannot be read as"):
+        read(maker(path, on_error="quarantine", quarantine=aside))
+
+
+def test_a_truncated_array_is_read_up_to_its_end_if_bad_input_is_quarantined(
+    tmp_path: Path,
+) -> None:
+    path, aside = tmp_path / "x.npy", tmp_path / "aside.jsonl"
+    frames = np.arange(20_000, dtype=np.float32).reshape(-1, 2)
+    np.save(path, frames)
+    path.write_bytes(path.read_bytes()[:-1001])
+    with pytest.raises(xs.InputError, match=r"the file ends after 9,874 of 10,000 frames$"):
+        read(xs.io.npy(path))
+    source = xs.io.npy(path, layout="rows", on_error="quarantine", quarantine=aside)
+    assert read(source) == [list(map(tuple, frames[:9_874].tolist()))]
+    assert json.loads(aside.read_text())["frame"] == 9_874
+    np.save(path, np.asfortranarray(frames))
+    path.write_bytes(path.read_bytes()[:-1001])
+    with pytest.raises(xs.InputError, match="cannot be read as an array"):
+        read(replace(source))
+
+
+def test_a_quarantine_begins_empty_and_spares_other_files(tmp_path: Path) -> None:
+    path, aside = tmp_path / "x.csv", tmp_path / "aside.jsonl"
+    options: dict[str, Any] = {"on_error": "quarantine", "quarantine": aside}
+    path.write_text("a\n1\nx\n")
+    read(xs.io.csv(path, **options))
+    assert len(aside.read_text().splitlines()) == 1
+    path.write_text("a\n1\n2\n")
+    read(xs.io.csv(path, **options))
+    assert aside.read_text() == ""
+    with pytest.raises(xs.GraphError, match=r"x\.csv cannot be its own file for bad input"):
+        xs.io.csv(path, on_error="quarantine", quarantine=f"{tmp_path}/./x.csv")
+    other = tmp_path / "other.csv"
+    other.write_text("a\n1\n")
+    with pytest.raises(xs.InputError, match=r"other\.csv has other contents: choose another"):
+        read(xs.io.csv(path, on_error="quarantine", quarantine=other))
+    assert other.read_text() == "a\n1\n"
+    q = xs.Query()
+    for _ in range(2):
+        q.source(xs.io.csv(path, **options)).count()
+    with pytest.raises(xs.InputError, match=r"another source is writing bad input to .*aside"):
+        q.run()
+
+
 @pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
 @pytest.mark.parametrize("form", ["raw", "csv", "arrows"])
 def test_truncated_and_damaged_compressed_files(form: str, suffix: str, tmp_path: Path) -> None:
@@ -128,7 +196,7 @@ def test_a_bad_line_is_named_and_those_before_it_have_arrived(tmp_path: Path) ->
     lines = ["a,b", *(f"{i},{i / 2}" for i in range(100_000))]
     for bad, said in (
         ("7,cat", r"line 70001: column 'b': 'cat' is not float64"),
-        ("7", r"line 70001: 1 fields instead of 2"),
+        ("7", r"line 70001: 1 field instead of 2"),
         ("7,8,9", r"line 70001: 3 fields instead of 2"),
         ("7.5,1", r"line 70001: column 'a': '7.5' is not int64"),
         (",1", r"line 70001: column 'a': '' is not int64"),
@@ -158,7 +226,7 @@ def test_bad_lines_go_into_quarantine_within_a_budget(tmp_path: Path) -> None:
     assert len(seen) == 5_000  # samples keep their places
     assert np.flatnonzero(np.isnan(seen)).tolist() == [0, 17, 18, 4_999]
     seen, error = arrived(xs.io.csv(path, budget=3, layout="rows", **options))
-    with pytest.raises(xs.InputError, match=r"line 5001: .* one more than the 3 pieces"):
+    with pytest.raises(xs.InputError, match=r"line 5001: .* the budget of 3 .* is spent$"):
         raise error or AssertionError("no error")
 
 
@@ -245,6 +313,8 @@ def test_arrays_of_objects_are_never_unpickled(tmp_path: Path) -> None:
         ({"gap": "skip"}, "gap is 'error', 'join', 'fill'"),
         ({"on_error": "quarantine"}, "are given together"),
         ({"quarantine": "x"}, "are given together"),
+        ({"on_error": "quarantine", "quarantine": 5}, "quarantine is a path, not 5"),
+        ({"on_error": "quarantine", "quarantine": "x", "budget": 0}, "budget is a whole number"),
     ],
 )
 def test_options_are_checked_when_they_are_given(options: Any, said: str) -> None:

@@ -17,7 +17,7 @@ from xstream.io.feed import Block
 from xstream.io.file import read_only_file
 from xstream.io.output import Columns, OutputFile, Signals, TableWriter
 from xstream.io.parquet import one_line
-from xstream.io.quarantine import Quarantine
+from xstream.io.quarantine import DamagedInput, Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
 __all__ = ["ArrowFile", "arrow"]
@@ -56,7 +56,7 @@ class ArrowFile(TableFile):
                 with opened(memory) as reader:
                     yield reader
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(
+            raise DamagedInput(
                 f"arrow: {self.path} cannot be read as Arrow IPC: {one_line(error)}"
             ) from error
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from xstream.errors import InputError
+from xstream.io.quarantine import DamagedInput
 
 __all__ = [
     "SUFFIXES",
@@ -39,13 +39,16 @@ def bare_suffix(path: Path) -> str:
 
 @contextmanager
 def open_input(path: Path) -> Iterator[Any]:
-    """A stream of the decompressed bytes of a file; raises an InputError if it cannot be read."""
+    """A stream of the decompressed bytes of a file.
+
+    Raises a DamagedInput where it cannot be read any further.
+    """
     stream = None
     try:
         stream = open_stream(path)
         yield stream
     except EOFError as error:
-        raise InputError(f"{path} is truncated: {error}") from error
+        raise DamagedInput(f"{path} is truncated: {error}") from error
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
@@ -53,10 +56,10 @@ def open_input(path: Path) -> Iterator[Any]:
             stream.close()
 
 
-def _unreadable(path: Path, error: OSError) -> InputError:
+def _unreadable(path: Path, error: OSError) -> DamagedInput:
     reason = error.strerror or str(error)
     kind = compression_of(path)
-    return InputError(f"{path} cannot be read{f' as {kind}' if kind else ''}: {reason}")
+    return DamagedInput(f"{path} cannot be read{f' as {kind}' if kind else ''}: {reason}")
 
 
 def open_stream(path: Path) -> Any:

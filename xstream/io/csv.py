@@ -231,7 +231,8 @@ class _Parser:
         except text_rows.Error as error:
             return str(error).partition(" - ")[0]
         if len(fields) != len(self.names):
-            return f"{len(fields)} fields instead of {len(self.names)}"
+            count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+            return f"{count} instead of {len(self.names)}"
         for name, dtype in zip(self.contents.names, self.contents.dtypes, strict=True):
             value = fields[list(self.names).index(name)]
             try:

@@ -15,6 +15,7 @@ from xstream._native import ffi, lib
 from xstream.engine.attachment import Outcome, Position
 from xstream.engine.native import NativePlan, checked
 from xstream.errors import InputError, SegmentMemoryError
+from xstream.io.quarantine import Quarantine
 
 __all__ = ["READ_AHEAD_BLOCKS", "Block", "BlockReader", "Feed", "Pool"]
 
@@ -45,10 +46,11 @@ class Feed:
         *,
         row_samples: int = 1,
         read_ahead: int = READ_AHEAD_BLOCKS,
+        quarantine: Quarantine | None = None,
     ) -> None:
         self.error: BaseException | None = None
         self.reader, self.dtypes, self.identity = reader, tuple(dtypes), dict(identity)
-        self.row_samples = row_samples
+        self.row_samples, self.quarantine = row_samples, quarantine
         self.manager = plan.manager
         self.first = 0
         self.op: Any = None
@@ -70,6 +72,8 @@ class Feed:
 
     def begin(self) -> None:
         """Start reading."""
+        if self.quarantine is not None:
+            self.quarantine.open()
         lib.xs_feed_source_begin(self.op, self.first)
         self._thread = threading.Thread(target=self._read, name="xstream reader", daemon=True)
         self._thread.start()
@@ -80,6 +84,8 @@ class Feed:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        if self.quarantine is not None:
+            self.quarantine.close()
 
     def position(self) -> Position:
         """The position of the next sample."""

@@ -19,7 +19,7 @@ from xstream.io.contents import LAYOUTS, Contents
 from xstream.io.feed import READ_AHEAD_BLOCKS, Block, Feed
 from xstream.io.not_a_number import by_policy, check_policy
 from xstream.io.output import OutputFile, Signals, TableWriter
-from xstream.io.quarantine import Quarantine
+from xstream.io.quarantine import DamagedInput, Quarantine
 from xstream.io.sink import FileSink
 from xstream.sigseg import Timebase
 
@@ -68,12 +68,23 @@ class File(Operator):
         check_policy(self.kind, self.nan)
         self._check_choice("gap", GAPS)
         self._check_choice("on_error", ("raise", "quarantine"))
+        self._check_quarantine()
+        if self.rate_hz is not None:
+            Timebase(self.rate_hz, self.start_time)
+
+    def _check_quarantine(self) -> None:
         if (self.on_error == "quarantine") != (self.quarantine is not None):
             raise GraphError(
                 f"{self.kind}: on_error='quarantine' and quarantine=FILE are given together"
             )
-        if self.rate_hz is not None:
-            Timebase(self.rate_hz, self.start_time)
+        if not isinstance(self.quarantine, str | Path | None):
+            raise GraphError(f"{self.kind}: quarantine is a path, not {self.quarantine!r}")
+        if self.quarantine and Path(self.quarantine).resolve() == self.path.resolve():
+            raise GraphError(f"{self.kind}: {self.path} cannot be its own file for bad input")
+        if type(self.budget) is not int or self.budget < 1:
+            raise GraphError(
+                f"{self.kind}: budget is a whole number from 1 on, not {self.budget!r}"
+            )
 
     def _check_choice(self, name: str, choices: Sequence[str]) -> None:
         if getattr(self, name) not in choices:
@@ -136,10 +147,11 @@ class File(Operator):
                 f"{self.kind}: {self.path} has changed since the query was declared: it now has "
                 f"{', '.join(map(str, self._schemas(contents)))}"
             )
+        quarantine = self._quarantine()
         feed = Feed(
-            plan, partial(self._checked_blocks, contents.interleaved),
+            plan, partial(self._checked_blocks, contents.interleaved, quarantine),
             contents.column_dtypes(self.layout), self._identity(),
-            row_samples=contents.interleaved, read_ahead=self.read_ahead,
+            row_samples=contents.interleaved, read_ahead=self.read_ahead, quarantine=quarantine,
         )  # fmt: skip
         return feed.source(plan, self.native_layout, self.window, self.partial)
 
@@ -150,25 +162,37 @@ class File(Operator):
 
     def checked_blocks(self, row: int) -> Iterator[Block]:
         """The blocks from a row on, by the policies of the file."""
-        return self._checked_blocks(self.contents().interleaved, row)
+        quarantine = self._quarantine()
+        try:
+            if quarantine is not None:
+                quarantine.open()
+            yield from self._checked_blocks(self.contents().interleaved, quarantine, row)
+        finally:
+            if quarantine is not None:
+                quarantine.close()
+
+    def _quarantine(self) -> Quarantine | None:
+        return Quarantine(self.quarantine, self.budget) if self.quarantine else None
 
     def _identity(self) -> dict[str, Any]:
         """Values that identify the file, to check that a position belongs to it."""
         return {"file_bytes": self.path.stat().st_size}
 
-    def _checked_blocks(self, interleaved: int, row: int) -> Iterator[Block]:
+    def _checked_blocks(
+        self, interleaved: int, quarantine: Quarantine | None, row: int
+    ) -> Iterator[Block]:
         """The blocks, with the policy for NaNs; operating system errors become one sentence."""
-        quarantine = Quarantine(self.quarantine, self.budget) if self.quarantine else None
         skipped = row if quarantine else 0  # rows that are left out are not counted
         try:
             for block in without(self.blocks(row - skipped, quarantine), skipped * interleaved):
                 yield from by_policy(block, self.nan, str(self.path), row, interleaved)
                 row += len(block[0]) // interleaved
+        except DamagedInput as error:
+            if quarantine is None or not row:  # nothing can be read
+                raise
+            quarantine.put(self.path, "row", row, str(error), "")
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
-        finally:
-            if quarantine is not None:
-                quarantine.close()
 
     # -- as a sink ---------------------------------------------------------------------------
 

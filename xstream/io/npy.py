@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +52,13 @@ class NpyFile(SampleFile):
                 raise ValueError("it does not begin as one in the NPY format does")
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # the parser may raise any exception on a damaged header
-            raise InputError(f"npy: {self.path} cannot be read as an array: {error}") from error
+            cut = _truncated(self.path)
+            if cut is None or self.quarantine is None:
+                reason = error if cut is None else cut.reason
+                raise InputError(
+                    f"npy: {self.path} cannot be read as an array: {reason}"
+                ) from error
+            return np.memmap(self.path, cut.dtype, "r", cut.offset, (cut.rows, *cut.shape[1:]))
         if not isinstance(array, np.memmap):
             array.close()
             raise InputError(f"npy: {self.path} is an archive of arrays, not one array")
@@ -69,12 +76,47 @@ class NpyFile(SampleFile):
             frames = np.asarray(array)
             frames = frames[:, np.newaxis] if frames.ndim == 1 else frames
             yield from mapped_blocks(self, frames, row, memory, header)
+        cut = None if quarantine is None else _truncated(self.path)
+        if quarantine is not None and cut is not None:
+            quarantine.put(self.path, "frame", cut.rows, cut.reason, "")
 
     def check_signals(self, signals: Signals) -> None:
         same_dtype(self.kind, signals)
 
     def writer(self, output: OutputFile, signals: Signals) -> NpyWriter:
         return NpyWriter(output, signals.dtypes[0], len(signals.names))
+
+
+class _Truncated(NamedTuple):
+    """A file with fewer rows than its header says."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    rows: int
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with the file."""
+        return f"the file ends after {self.rows:,} of {self.shape[0]:,} frames"
+
+
+def _truncated(path: Path) -> _Truncated | None:
+    """What is left of a file that was truncated behind its first row; None if it was not."""
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0,
+    }  # fmt: skip
+    with path.open("rb") as file:
+        try:
+            shape, by_column, dtype = headers[np.lib.format.read_magic(file)](file)
+        except Exception:  # as above
+            return None
+        offset, size = file.tell(), file.seek(0, 2)
+    row_bytes = math.prod(shape[1:]) * dtype.itemsize
+    if len(shape) not in (1, 2) or (by_column and len(shape) == 2) or row_bytes <= 0:
+        return None
+    rows = (size - offset) // row_bytes
+    return _Truncated(dtype, shape, offset, rows) if 0 < rows < shape[0] else None
 
 
 class NpyWriter(FrameWriter):

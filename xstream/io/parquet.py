@@ -18,7 +18,7 @@ from xstream.io.file import read_only_file
 from xstream.io.output import Columns, OutputFile, Signals
 from xstream.io.parallel import DECODERS, in_order
 from xstream.io.parquet_parts import ParquetParts
-from xstream.io.quarantine import Quarantine
+from xstream.io.quarantine import DamagedInput, Quarantine
 from xstream.io.table import TableFile, arrow_batch, arrow_schema
 
 __all__ = ["ParquetFile", "parquet"]
@@ -54,7 +54,7 @@ class ParquetFile(TableFile):
             ) as file:
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(
+            raise DamagedInput(
                 f"parquet: {self.path} cannot be read as Parquet: {one_line(error)}"
             ) from error
 

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xstream.console import require_package
 from xstream.errors import GraphError, InputError, SchemaError
 from xstream.io.feed import Block, Pool
 from xstream.io.file import SampleFile, read_only_file
 from xstream.io.output import Columns, OutputFile, Signals, TableWriter
-from xstream.io.quarantine import Quarantine
+from xstream.io.quarantine import DamagedInput, Quarantine
 from xstream.io.raw import FrameWriter, frames_of, same_dtype
 
 __all__ = ["WavFile", "wav"]
 
 _DTYPES = ("int16", "int32", "float32", "float64")
+#: How many frames are read at once if a larger number of them contains damage.
+_FEW_FRAMES = 1024
 _WAV_SUFFIXES = (".wav", ".wave")
 #: Sample types in a WAV file: the tag of the format, and libsndfile's name.
 _TAGS = {"uint8": 1, "int16": 1, "int32": 1, "float32": 3, "float64": 3}
@@ -54,31 +57,42 @@ class WavFile(SampleFile):
             with soundfile.SoundFile(self.path) as sound:
                 yield sound
         except soundfile.LibsndfileError as error:
-            raise InputError(
+            raise DamagedInput(
                 f"wav: {self.path} cannot be read as a sound file: {error.error_string}"
             ) from error
 
     def blocks(self, row: int, quarantine: Quarantine | None) -> Iterator[Block]:
         with self._opened() as sound:
             declared = max(_declared_frames(self.path) or 0, sound.frames)
-            if row:
-                sound.seek(min(row, sound.frames))
             step = self.block_rows(np.dtype(self.dtype), sound.channels)
-            pool = Pool((step, sound.channels), np.dtype(self.dtype))
-            while True:
-                frames = pool.take()
-                read = sound.buffer_read_into(frames.data.cast("B"), self.dtype)
-                if read:
-                    yield self.columns_of(frames[:read])
-                row += read
-                del frames  # so that the pool can reuse it
-                if read < step:
-                    break
+        try:
+            for frames in self._frames(row, step):
+                yield self.columns_of(frames)
+                row += len(frames)
+                del frames  # so that the pool can reuse its array
+        except DamagedInput:  # the block with the damage again, so that less of it is lost
+            for frames in self._frames(row, _FEW_FRAMES):
+                yield self.columns_of(frames)
+                row += len(frames)
         if row < declared:
             reason = f"the file ends after {row:,} of {declared:,} frames"
             if quarantine is None:
                 raise InputError(f"{self.path}: {reason}")
             quarantine.put(self.path, "frame", row, reason, "")
+
+    def _frames(self, row: int, step: int) -> Iterator[npt.NDArray[Any]]:
+        """The frames from a row on, so many at once."""
+        with self._opened() as sound:
+            if row:
+                sound.seek(min(row, sound.frames))
+            pool = Pool((step, sound.channels), np.dtype(self.dtype))
+            read = step
+            while read == step:
+                frames = pool.take()
+                read = sound.buffer_read_into(frames.data.cast("B"), self.dtype)
+                if read:
+                    yield frames[:read]
+                del frames
 
     def check_signals(self, signals: Signals) -> None:
         same_dtype(self.kind, signals)
