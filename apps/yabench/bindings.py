@@ -26,6 +26,7 @@ __all__ = [
     "differing",
     "f1_of",
     "matched",
+    "nearly_equal",
     "score",
     "shown",
 ]
@@ -115,7 +116,7 @@ def _term(term: Any) -> str | float | None:
     if isinstance(term, bool):
         return "true" if term else "false"
     if isinstance(term, int | float):
-        return float(term) + 0.0
+        return "NaN" if term != term else float(term) + 0.0
     if isinstance(term, str):
         return _plain_term(term)
     raise InputError(f"a term is a text, a number or an object with a value, not {term!r}")
@@ -190,6 +191,34 @@ def _matched_numbers(one: list[Sequence[float]], two: list[Sequence[float]]) -> 
         return 0
     if len(one[0]) == 1:
         return _matched_sorted(sorted(v[0] for v in one), sorted(v[0] for v in two))
+    groups: dict[Any, tuple[list[Sequence[float]], list[Sequence[float]]]]
+    groups = defaultdict(lambda: ([], []))
+    clusters = [_clusters(values) for values in zip(*one, *two, strict=True)]
+    for side, rows in enumerate((one, two)):
+        for row in rows:
+            key = tuple(cluster[value] for cluster, value in zip(clusters, row, strict=True))
+            groups[key][side].append(row)
+    return sum(_matched_near(*both) for both in groups.values())
+
+
+def _clusters(values: Iterable[float]) -> dict[float, int]:
+    """Return a number for each value, the same for values that may be equal, even indirectly."""
+    found: dict[float, int] = {}
+    last = number = 0.0
+    for value in sorted(set(values), key=lambda value: (math.isnan(value), value)):
+        if found and not _equal(last, value):
+            number += 1
+        found[value] = int(number)
+        last = value
+    return found
+
+
+def _matched_near(one: list[Sequence[float]], two: list[Sequence[float]]) -> int:
+    """Match the tuples of a group: those with other values can never equal them."""
+    if not one or not two:
+        return 0
+    if all(row == one[0] for row in (*one, *two)):
+        return min(len(one), len(two))
     taken: dict[int, int] = {}
     return sum(_augment(i, one, two, taken, set()) for i in range(len(one)))
 
@@ -222,6 +251,14 @@ def _augment(
                 taken[j] = i
                 return True
     return False
+
+
+def nearly_equal(one: Binding, two: Binding) -> bool:
+    """Return whether two bindings are equal: texts exactly, numbers within the tolerance."""
+    if one.texts != two.texts or len(one.numbers) != len(two.numbers):
+        return False
+    pairs = zip(one.numbers, two.numbers, strict=True)
+    return all(a[0] == b[0] and _equal(a[1], b[1]) for a, b in pairs)
 
 
 def _equal(one: float, two: float) -> bool:

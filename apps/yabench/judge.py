@@ -157,7 +157,7 @@ def _best_scope(oracle: Oracle, windowing: Windowing, window: Window, actual: Ba
     """Return the range within one slide of the window that fits the results best."""
     slide, origin = windowing.slide_ms, window.scope
     starts, ends = (_borders(oracle, border, slide) for border in origin)
-    if windowing.policy in ("window-close", "periodic"):
+    if windowing.policy in ("window-close", "periodic") and origin.start <= origin.end:
         found = oracle.best_scope(actual, starts, ends, origin)
         if found is not None:
             return found
@@ -169,7 +169,9 @@ def _best_scope(oracle: Oracle, windowing: Windowing, window: Window, actual: Ba
         f1 = f1_of(matched(right, actual), bag_size(right), size)
         return (f1, -shift, -scope.start, -scope.end)
 
-    return max((Scope(start, end) for start in starts for end in ends if start <= end), key=fit)
+    # With periodic, a report may come before the start of a window that is shorter than its slide.
+    scopes = [Scope(start, end) for start in starts for end in ends if start <= end]
+    return max([origin, *scopes], key=fit)
 
 
 def _borders(oracle: Oracle, border: int, slide_ms: int) -> list[int]:

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from yabench.answers import Answer
-from yabench.bindings import Bag, matched
+from yabench.bindings import Bag, Binding, matched
 from yabench.columns import Columns
+from yabench.near import NearBindings
 from yabench.windows import Window, Windowing
 
 __all__ = ["Pairs", "paired"]
@@ -106,7 +107,13 @@ def _pair_changes(
     one still lacks these bindings, because a report may be late by up to one slide.
     """
     pairs = Pairs()
-    lacking: dict[int, Bag] = {}
+    lacking: dict[int, _Lacking] = {}
+
+    def lacked_by(window: Window) -> _Lacking:
+        if window.number not in lacking:
+            lacking[window.number] = _Lacking(expected(window))
+        return lacking[window.number]
+
     position = 0
     for answer in answers:
         time = answer.named_ms if answer.named_ms is not None else answer.time_ms
@@ -115,7 +122,7 @@ def _pair_changes(
         active = [windows[i] for i in (position - 1, position) if 0 <= i < len(windows)]
         if time is None:
             active = list(windows[max(0, position - 1) :])
-        home = next((w for w in active if _lacks(w, answer, lacking, expected)), None)
+        home = next((window for window in active if lacked_by(window).has(answer)), None)
         if home is None and time is not None and active and active[-1].number == position + 1:
             home = active[-1]
         if home is None:
@@ -124,34 +131,49 @@ def _pair_changes(
         if time is None:
             position = home.number - 1
         pairs.of[home.number].append(answer)
-        _take(lacking.setdefault(home.number, Bag(expected(home))), answer.bindings)
+        lacked_by(home).take(answer.bindings)
     return pairs
 
 
-def _lacks(
-    window: Window,
-    answer: Answer,
-    lacking: dict[int, Bag],
-    expected: Callable[[Window], Bag],
-) -> bool:
-    """Return whether a window still expects all bindings of a report."""
-    if window.number not in lacking:
-        lacking[window.number] = Bag(expected(window))
-    left = lacking[window.number]
-    if answer.empty or not left:
-        return False
-    if all(left[binding] >= count for binding, count in answer.bindings.items()):
-        return True
-    # Numbers may be equal within the tolerance only; texts are equal or not.
-    texts = {binding.texts for binding in answer.bindings}
-    near = Bag({binding: count for binding, count in left.items() if binding.texts in texts})
-    return matched(near, answer.bindings) == answer.bindings.total()
+class _Lacking:
+    """The bindings that a window still expects."""
 
+    def __init__(self, expected: Bag) -> None:
+        self._left = Bag(expected)
+        self._near: NearBindings | None = None
 
-def _take(left: Bag, bindings: Bag) -> None:
-    """Remove bindings from those that a window still expects."""
-    for binding, count in bindings.items():
-        if left[binding] > count:
-            left[binding] -= count
-        else:
-            left.pop(binding, None)
+    def has(self, answer: Answer) -> bool:
+        """Return whether it has all bindings of a report that is not empty."""
+        if answer.empty or not self._left:
+            return False
+        if all(self._left[binding] >= count for binding, count in answer.bindings.items()):
+            return True
+        # Numbers may be equal within the tolerance only.
+        near: Bag = Bag()
+        for binding in answer.bindings:
+            equal = self._equal_to(binding)
+            if not equal:
+                return False
+            near.update({each: self._left[each] for each in equal if each not in near})
+        return matched(near, answer.bindings) == answer.bindings.total()
+
+    def _equal_to(self, binding: Binding) -> list[Binding]:
+        """Return the bindings left that equal one within the tolerance."""
+        if self._near is None:
+            self._near = NearBindings(self._left)
+        return [each for each in self._near.equal_to(binding) if self._left[each] > 0]
+
+    def take(self, bindings: Bag) -> None:
+        """Remove bindings, or those that equal them: they are not expected once more."""
+        for binding, count in bindings.items():
+            wanted = count - self._removed(binding, count)
+            for near in self._equal_to(binding) if wanted else ():
+                wanted -= self._removed(near, wanted)
+
+    def _removed(self, binding: Binding, count: int) -> int:
+        """Remove up to `count` of a binding; return how many there were."""
+        found = min(count, self._left[binding])
+        self._left[binding] -= found
+        if not self._left[binding]:
+            del self._left[binding]
+        return found

@@ -19,6 +19,7 @@ from xstream import InputError
 from xstream.console import require_package
 from yabench.bindings import Bag, Binding, bag_size, binding_of
 from yabench.columns import Columns
+from yabench.near import NearBindings
 from yabench.oracle import Oracle
 from yabench.weather import Records
 from yabench.windows import Scope
@@ -168,10 +169,26 @@ class SqlOracle(Oracle):
         known = set(bindings)
         if len(known) < len(bindings):
             return None
-        hit = np.array([binding in actual for binding in bindings], np.int64)
+        reported = _reported(known, actual)
+        if reported is None:
+            return None
+        hit = np.array([binding in reported for binding in bindings], np.int64)
         start_of = np.searchsorted(starts, self._first[rows], side="right") - 1
         end_of = np.searchsorted(ends, self._last[rows], side="right")
         return _best(hit, start_of, end_of, starts, ends, origin, bag_size(actual))
+
+
+def _reported(known: set[Binding], actual: Bag) -> set[Binding] | None:
+    """Return which bindings of a query were reported; None if numbers leave several answers."""
+    found = {binding for binding in known if binding in actual}
+    others = [binding for binding in actual if binding not in known]
+    near = NearBindings(known) if others else None
+    for binding in others:
+        equal = near.equal_to(binding) if near is not None else []
+        if len(equal) > 1 or (equal and equal[0] in found):
+            return None
+        found.update(equal)
+    return found
 
 
 def _best(

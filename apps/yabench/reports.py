@@ -6,6 +6,7 @@ import bisect
 from collections.abc import Iterator
 
 from yabench.bindings import Bag
+from yabench.near import NearBindings
 from yabench.oracle import Oracle
 from yabench.windows import Scope, Window, Windowing
 
@@ -42,9 +43,21 @@ def _new_bindings(oracle: Oracle, windowing: Windowing, window: Window, scope: S
     found: Bag = Bag()
     for content in _contents(oracle, windowing, window, scope):
         now = oracle.results(content)
-        found += now - before
+        found += _without(now, before)
         before = now
     return found
+
+
+def _without(now: Bag, before: Bag) -> Bag:
+    """Return the bindings that are new; averages of the same items may be rounded differently."""
+    new, gone = now - before, before - now
+    near = NearBindings(gone)
+    for binding in list(new) if gone else ():
+        for equal in near.equal_to(binding):
+            same = min(new[binding], gone[equal])
+            new[binding] -= same
+            gone[equal] -= same
+    return +new
 
 
 def _whole_contents(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> Bag:

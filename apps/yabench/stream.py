@@ -18,7 +18,7 @@ __all__ = ["OPENERS", "Literal", "RdfStream", "Triple", "read_rdf_stream", "trip
 
 _LINE = re.compile(
     r"\s*(?P<s><[^<>\s]+>|_:\S+)\s+(?P<p><[^<>\s]+>)\s+(?P<o>.+?)\s+"
-    r'"(?P<time>\d+)"(\^\^\S+)?\s*\.?\s*'
+    r'(?:\.\s+)?"(?P<time>\d+)"(\^\^\S+)?\s*\.?\s*'
 )
 _QUOTED = re.compile(
     r'"(?P<text>(?:[^"\\]|\\.)*)"(?:\^\^<?(?P<type>[^<>\s]+)>?|@(?P<language>[\w-]+))?'

@@ -105,6 +105,19 @@ def test_the_fast_search_for_borders_finds_what_the_slow_one_finds(
     assert (found.start + found.start_shift_ms, found.end + found.end_shift_ms) == best
 
 
+def test_borders_are_found_where_numbers_have_rounding_errors() -> None:
+    records = generate(6, 7, 40, 4)
+    query = Q1.replace("observation AS o", "observation AS o, value AS v")
+    oracle = SqlOracle(records, query)
+    shifted = Bag(
+        binding._replace(numbers=tuple((n, v * (1 + 1e-12)) for n, v in binding.numbers))
+        for binding in oracle.results(Scope(13, 23))
+    )
+    found = judge(oracle, Windowing(10, 10), [Answer(shifted, 20)], gracious=True).windows[1]
+    assert found.right
+    assert (found.start_shift_ms, found.end_shift_ms) != (0, 0)
+
+
 def test_whole_contents_are_counted_as_if_each_change_were_evaluated() -> None:
     records = generate(6, 10, 60, 4)
     fast = SqlOracle(records, Q1)

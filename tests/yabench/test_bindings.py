@@ -153,6 +153,20 @@ def test_a_number_is_the_same_as_text_or_typed(term: object) -> None:
     assert binding_of({"v": term}) == binding_of({"v": 79})
 
 
+def test_not_a_number_equals_itself() -> None:
+    typed = {"type": "literal", "value": "NaN", "datatype": f"{XSD}double"}
+    assert binding_of({"v": float("nan")}) == binding_of({"v": typed})
+
+
+def test_many_bindings_are_matched_where_a_few_are_wrong() -> None:
+    """Comparing each with each would take minutes."""
+    rows = [{"s": number % 100, "o": number, "v": number / 7} for number in range(30_000)]
+    given_rows = [{**row, "v": row["v"] * (1 + 1e-12)} for row in rows[:-100]]
+    given_rows += [{**row, "o": -1 - row["o"]} for row in rows[:100]]
+    expected, actual = (Bag(map(binding_of, each)) for each in (rows, given_rows))
+    assert matched(expected, actual) == 29_900
+
+
 @pytest.mark.parametrize("term", ["79 F", "seventy-nine", {"type": "literal", "value": "x^^y z"}])
 def test_other_texts_are_no_numbers(term: object) -> None:
     assert not binding_of({"v": term}).numbers

@@ -104,6 +104,17 @@ def test_lines_of_a_stream_are_read_back(tmp_path: Path) -> None:
     assert read_rdf_stream(file).items == {7: triples}
 
 
+@pytest.mark.parametrize(
+    "end", ['"7"', '. "7"', '"7" .', '"7"^^<http://www.w3.org/2001/XMLSchema#long>']
+)
+def test_the_dot_of_n_triples_may_stand_before_the_time_or_behind(tmp_path: Path, end: str) -> None:
+    file = tmp_path / "stream.n3t"
+    file.write_text(f"<a:s> <a:p> <a:o> {end}\n\n# text\n<a:s> <a:p> 1.5 {end}\r\n")
+    value = Literal("1.5", "http://www.w3.org/2001/XMLSchema#decimal")
+    triples = [("a:s", "a:p", "a:o"), ("a:s", "a:p", value)]
+    assert read_rdf_stream(file).items == {7: triples}
+
+
 def one_item(tmp_path: Path) -> Path:
     file = tmp_path / "stream.n3t"
     kind = "http://www.w3.org/2001/XMLSchema#float"

@@ -166,6 +166,35 @@ def test_periodic_reports_the_content_of_the_active_window_so_far() -> None:
     assert judge(oracle, Windowing(10, 10, "periodic", period_ms=5), answers).right
 
 
+@pytest.mark.parametrize("period", [1, 4])
+def test_a_report_before_the_start_of_a_short_window_is_of_nothing(period: int) -> None:
+    oracle = ListOracle(items_at(0, 5), total, monotone=False)
+    found = judge(oracle, Windowing(1, 3, "periodic", period_ms=period), [], gracious=True)
+    assert all(window.actual == 0 for window in found.windows)
+    strict = judge(oracle, Windowing(1, 3, "periodic", period_ms=period), [])
+    for window, moved in zip(strict.windows, found.windows, strict=True):
+        if window.start > window.end:
+            assert (moved.start_shift_ms, moved.end_shift_ms) == (0, 0)
+
+
+def test_a_value_that_was_only_rounded_otherwise_is_not_new() -> None:
+    def rounded(items: list[Item]) -> list[dict[str, Any]]:
+        return [{"avg": 0.1 * (1 + len(items) * 1e-15)}]
+
+    oracle = ListOracle(items_at(3, 4, 12), rounded, monotone=False)
+    once = [Answer(Bag([binding_of({"avg": 0.1})]), 3)]
+    assert judge(oracle, Windowing(10, 10, "content-change", only_new=True), once).right
+
+
+def test_numbers_with_rounding_errors_are_expected_once() -> None:
+    """The report at 12 belongs to the second window: the first has its own, rounded."""
+    oracle = ListOracle(items_at(3, 12), lambda items: [{"v": 1 / 3}] * bool(items), False)
+    reports = [answer(1 / 3 * (1 + 1e-12), at=3), answer(1 / 3, at=12)]
+    found = judge(oracle, Windowing(10, 10, "content-change"), reports)
+    assert [window.actual for window in found.windows] == [1, 1]
+    assert found.right
+
+
 def test_the_policy_of_unknown_answers_is_the_one_that_fits() -> None:
     oracle = ListOracle(items_at(1, 6, 12), values)
     windowing = Windowing(10, 10)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from yabench.answers import Answer
-from yabench.bindings import Bag, binding_of
+from yabench.bindings import Bag, binding_of, score
 from yabench.columns import Columns
 from yabench.judge import judge
 from yabench.oracle import Oracle, SparqlOracle
@@ -186,4 +186,5 @@ def test_each_change_of_content_is_expected_as_the_specification_says(
             scope = Scope(scope.start, data.draw(st.sampled_from([*near, scope.end])))
         found = expected_reports(oracle, windowing, window, scope)
         right = bench.expected(tuple(window.scope), *scope)
-        assert found == Bag(map(binding_of, right))
+        # Averages are rounded as their values are added, which DuckDB does in another order.
+        assert score(Bag(map(binding_of, right)), found).right
