@@ -12,11 +12,11 @@ import typer
 
 from linearroad.demo import demo_command
 from linearroad.driver.command import drive_command
+from linearroad.generation.command import generate_command
 from linearroad.peers.command import compare_command
 from linearroad.rating.command import rate_command
 from linearroad.run.command import RunCommand, run_command
 from linearroad.service.command import serve_command
-from linearroad.storage import typed
 from linearroad.validation.command import validate_command
 
 app = typer.Typer(
@@ -30,68 +30,7 @@ def _group() -> None:
     """Linear Road: generate traffic, run the queries, check the answers."""
 
 
-@app.command()
-def generate(
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Output directory; created if it does not exist.", parser=typed, metavar="PATH"
-        ),
-    ],
-    expressways: Annotated[
-        float,
-        typer.Option(help="Number of expressways (L); of 1.5, the last has one direction only."),
-    ] = 1,
-    minutes: Annotated[int, typer.Option(help="Length of the stream in minutes.")] = 180,
-    from_minute: Annotated[
-        int,
-        typer.Option(
-            help="Start the stream at this minute; earlier traffic is simulated and dropped."
-        ),
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same bytes.")] = 1,
-    format: Annotated[str, typer.Option(help="Output format: parquet or csv.")] = "parquet",
-    traffic: Annotated[
-        str, typer.Option(help="paper, or thesis: its accidents, in its nine-field rows.")
-    ] = "paper",
-    two_expressways: Annotated[
-        float, typer.Option(help="Share of vehicles that travel on two expressways, from 0 to 0.2.")
-    ] = 0.02,
-    group: Annotated[
-        int,
-        typer.Option(help="Vehicles and requests stay within this many expressways; 0: all."),
-    ] = 0,
-    history: Annotated[
-        bool,
-        typer.Option("--history/--no-history", help="Also generate ten weeks of toll history."),
-    ] = False,
-    merged: Annotated[
-        bool,
-        typer.Option("--merged", help="With --format csv: also write one file, merged by time."),
-    ] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master; default: local[*].")] = None,
-) -> None:
-    """Generate traffic, and optionally history. A second run completes an interrupted one."""
-    from linearroad.generation.job import generate as run
-    from linearroad.generation.parameters import TrafficParameters
-    from linearroad.generation.progress import show
-
-    parameters = TrafficParameters.of_l(
-        expressways,
-        minutes=minutes,
-        seed=seed,
-        from_minute=from_minute,
-        two_expressways_share=two_expressways,
-        format=format,
-        traffic=traffic,
-        group=group,
-    )
-    manifest = run(parameters, out, master=master, history=history, merged=merged, progress=show)
-    totals = manifest["totals"]
-    typer.echo(
-        f"{out}: {totals['rows']:,} rows, {totals['reports']:,} position reports, "
-        f"{totals['queries']:,} queries, {totals['vehicles']:,} vehicles"
-    )
+app.command("generate")(generate_command)
 
 
 @app.command()

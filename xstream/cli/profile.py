@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from xstream.console import (
     require_package,
     within,
 )
+from xstream.console.groups import grouped
 
 if TYPE_CHECKING:
     from xstream.bench.profile import Comparison, Variant
@@ -23,83 +25,84 @@ if TYPE_CHECKING:
 __all__ = ["profile"]
 
 
-def profile(
+@dataclass(frozen=True)
+class Subject:
+    """The query to profile."""
+
     subject: Annotated[
         str,
         typer.Argument(
             metavar="APP_OR_SCRIPT", help="An application, or a Python file that runs a query."
         ),
-    ],
+    ]
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Arguments of the script, after --.")
-    ] = None,
-    memory: Annotated[
-        str, typer.Option(help="Memory managers, separated by commas, or all.")
-    ] = "all",
-    scheduler: Annotated[str, typer.Option(help="Schedulers, separated by commas, or all.")] = "df",
-    batch: Annotated[
-        str,
-        typer.Option(help="Values of tuple_burst, separated by commas; none means no limit."),
-    ] = "64",
+    ] = None
     window: Annotated[
         int, typer.Option(help="Applications: samples per segment.", callback=within(1, 2**20))
-    ] = 4096,
+    ] = 4096
     seconds: Annotated[
         float,
         typer.Option(
             help="Applications: approximate length of a run.", callback=within(0.0001, 60)
         ),
-    ] = 0.1,
+    ] = 0.1
     query: Annotated[
         int,
         typer.Option(
             help="Scripts: the number of the query to profile, in the order in which they run.",
             callback=within(1, 1_000_000),
         ),
-    ] = 1,
+    ] = 1
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The ways in which it runs."""
+
+    memory: Annotated[str, typer.Option(help="Memory managers, separated by commas, or all.")] = (
+        "all"
+    )
+    scheduler: Annotated[str, typer.Option(help="Schedulers, separated by commas, or all.")] = "df"
+    batch: Annotated[
+        str, typer.Option(help="Values of tuple_burst, separated by commas; none means no limit.")
+    ] = "64"
     trials: Annotated[
         int,
         typer.Option(
             help="Runs of each variant without profiling; variants take turns.",
             callback=within(1, 10_000),
         ),
-    ] = 3,
+    ] = 3
     clock: Annotated[
         str,
         typer.Option(
             help="Clock of the measurement: wall, or processor (CPU time, for a busy machine)."
         ),
-    ] = "wall",
-    html: Annotated[
-        Path | None, typer.Option(help="Write an HTML page with plots to this file.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the JSON to this file, for `xstream report`.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ] = "wall"
+
+
+Html = Annotated[Path | None, typer.Option(help="Write an HTML page with plots to this file.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Write the JSON to this file, for `xstream report`.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@grouped
+def profile(
+    subject: Subject, variants: Variants, html: Html = None, out: Out = None, json: Json = False
 ) -> None:
     """Profile a query: throughput, copies and their causes, memory and time of every variant."""
-    from xstream.bench.profile import compare, variants
-    from xstream.bench.subjects import application, script_query
     from xstream.errors import InputError
 
     if html is not None:
         require_package("plotly")
     for path in filter(None, (html, out)):
         check_output_file(path)
-    if clock not in ("wall", "processor"):
-        raise InputError(f"--clock must be wall or processor, not {clock!r}")
-    chosen = variants(memory, scheduler, batch)
-    with (
-        interrupted_with("the profile was not finished; nothing is shown or written"),
-        Progress("profile", unit="preparation") as progress,
-    ):
-        if subject.endswith(".py") or Path(subject).is_file():
-            found = script_query(Path(subject), arguments or [], query)
-            comparison = _compare_script(Path(subject), found, chosen, trials, clock, progress)
-        else:
-            declare = application(subject, window, seconds, progress)
-            comparison = compare(declare, chosen, trials, clock, progress)
+    if variants.clock not in ("wall", "processor"):
+        raise InputError(f"--clock must be wall or processor, not {variants.clock!r}")
+    comparison = _compare(subject, variants)
     _write(comparison, html, out)
     if json:
         import json as writer
@@ -107,6 +110,23 @@ def profile(
         typer.echo(writer.dumps(comparison.to_json(), indent=2))
     else:
         _print(comparison, html)
+
+
+def _compare(given: Subject, how: Variants) -> Comparison:
+    from xstream.bench.profile import compare, variants
+    from xstream.bench.subjects import application, script_query
+
+    chosen = variants(how.memory, how.scheduler, how.batch)
+    with (
+        interrupted_with("the profile was not finished; nothing is shown or written"),
+        Progress("profile", unit="preparation") as progress,
+    ):
+        path = Path(given.subject)
+        if given.subject.endswith(".py") or path.is_file():
+            found = script_query(path, given.arguments or [], given.query)
+            return _compare_script(path, found, chosen, how.trials, how.clock, progress)
+        declare = application(given.subject, given.window, given.seconds, progress)
+        return compare(declare, chosen, how.trials, how.clock, progress)
 
 
 def _compare_script(

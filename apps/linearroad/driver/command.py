@@ -2,58 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from linearroad.options import Answers, Expressways, Json, Minutes, WireName, option
+from xstream.console.groups import grouped
 
 if TYPE_CHECKING:
     from linearroad.driver.results import DriveResult
 
 __all__ = ["drive_command"]
 
-
-def _option(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help)
-
-
 _INPUT = "A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
-Input = Annotated[Path, _option(_INPUT)]
-To = Annotated[str, _option("HOST:PORT of the system.")]
-Out = Annotated[Path, _option("Output directory for the answers.")]
-WireName = Annotated[str, _option("Format of rows and answers: flat, thesis or arrow.")]
-Speed = Annotated[float, _option("How many times faster than real time.")]
-Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
-_EXPRESSWAYS = "Copy the expressways of the input until there are this many."
-Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
-Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
 _MARKS = "Whether a row of type 1 marks the end of each second; default: only with --wire arrow."
-Marks = Annotated[bool | None, _option(_MARKS, "--marks/--no-marks")]
-WaitS = Annotated[float, _option("Seconds to wait until the system listens.")]
-StallS = Annotated[float, _option("Give up when the system reads nothing for so many seconds.")]
-_RECONNECT_S = "After a cut, try to go on for so many seconds; the system must support that."
-ReconnectS = Annotated[float, _option(_RECONNECT_S)]
-_STOP_WHEN_LATE = "End at the first answer that comes after its limit."
-StopWhenLate = Annotated[bool, _option(_STOP_WHEN_LATE, "--stop-when-late")]
-Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
 
 
-def drive_command(
-    input: Input,
-    to: To,
-    out: Out,
-    wire: WireName = "flat",
-    speed: Speed = 1.0,
-    minutes: Minutes = None,
-    expressways: Expressways = None,
-    answers: Answers = "write",
-    marks: Marks = None,
-    wait_s: WaitS = 0.0,
-    stall_s: StallS = 60.0,
-    reconnect_s: ReconnectS = 0.0,
-    stop_when_late: StopWhenLate = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class Traffic:
+    """What is sent, how fast, and what becomes of the answers."""
+
+    input: Annotated[Path, option(_INPUT)]
+    out: Annotated[Path, option("Output directory for the answers.")]
+    speed: Annotated[float, option("How many times faster than real time.")] = 1.0
+    minutes: Minutes = None
+    expressways: Expressways = None
+    answers: Answers = "write"
+    stop_when_late: Annotated[
+        bool, option("End at the first answer that comes after its limit.", "--stop-when-late")
+    ] = False
+
+
+@dataclass(frozen=True)
+class System:
+    """The system, and how long it is waited for."""
+
+    to: Annotated[str, option("HOST:PORT of the system.")]
+    wire: WireName = "flat"
+    marks: Annotated[bool | None, option(_MARKS, "--marks/--no-marks")] = None
+    wait_s: Annotated[float, option("Seconds to wait until the system listens.")] = 0.0
+    stall_s: Annotated[
+        float, option("Give up when the system reads nothing for so many seconds.")
+    ] = 60.0
+    reconnect_s: Annotated[
+        float, option("After a cut, try to go on for so many seconds; the system must support it.")
+    ] = 0.0
+
+
+@grouped
+def drive_command(traffic: Traffic, system: System, json: Json = False) -> None:
     """Send traffic to a system over the network at its times, and time the system's answers."""
     from linearroad.driver.job import drive
     from linearroad.driver.results import DriveOptions
@@ -61,15 +60,17 @@ def drive_command(
     from xstream.console import Progress
     from xstream.console.live import Live
 
+    expressways, out = traffic.expressways, traffic.out
     if expressways is not None and expressways == int(expressways):
         expressways = int(expressways)
     options = DriveOptions(
-        wire, speed, minutes, expressways, answers, marks, wait_s, stall_s, reconnect_s=reconnect_s,
-        stop_when_late=stop_when_late,
+        system.wire, traffic.speed, traffic.minutes, expressways, traffic.answers, system.marks,
+        system.wait_s, system.stall_s, reconnect_s=system.reconnect_s,
+        stop_when_late=traffic.stop_when_late,
     )  # fmt: skip
-    length = length_s(input, minutes)
+    length = length_s(traffic.input, traffic.minutes)
     with Live(True, length, Progress("drive", length, "second")) as live:
-        result = drive(input, to, out, options, None if json else live)
+        result = drive(traffic.input, system.to, out, options, None if json else live)
     for warning in result.warnings:
         typer.echo(f"WARNING: {warning}", err=True)
     if json:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xstream.console import check_output_directory, interrupted_with, require_package, within
+from xstream.console.groups import grouped
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,33 +26,54 @@ def _option(help: str, *names: str, between: tuple[float, float] | None = None) 
     return typer.Option(*names, help=help, callback=None if between is None else within(*between))
 
 
-_BASE = "Directory created by `generate --expressways 10 --history`."
-Base = Annotated[Path, _option(_BASE)]
+@dataclass(frozen=True)
+class Probes:
+    """The rows of the probes, and how fast they are sent."""
+
+    base: Annotated[
+        Path, _option("Directory created by `generate --expressways 10 --history`.")
+    ] = Path("base")
+    minutes: Annotated[
+        int,
+        _option(
+            "Minutes of a probe; those of the rush hour are the last ones of the base.",
+            between=(1, 10_000),
+        ),
+    ] = 10
+    from_minute: Annotated[
+        int | None,
+        _option(
+            "The minute of the base where probes begin; default: so that they end with it.",
+            between=(0, 10_000),
+        ),
+    ] = None
+    first: Annotated[
+        float | None,
+        _option(
+            "The first L to try with every system; default: one for each system.",
+            "--from",
+            between=(0.5, MOST),
+        ),
+    ] = None
+    last: Annotated[float, _option("The largest L to try.", "--to", between=(0.5, MOST))] = 1000.0
+    speed: Annotated[
+        float, _option("How many times faster than real time.", between=(0.01, 1e3))
+    ] = 1.0  # fmt: skip
+
+
 Systems = Annotated[str, _option("all, or names separated by commas; see --list.")]
 Out = Annotated[Path, _option("Output directory for the comparison and its probes.")]
-_MINUTES = "Minutes of a probe; those of the rush hour are the last ones of the base."
-Minutes = Annotated[int, _option(_MINUTES, between=(1, 10_000))]
-_FROM_MINUTE = "The minute of the base where probes begin; default: so that they end with it."
-FromMinute = Annotated[int | None, _option(_FROM_MINUTE, between=(0, 10_000))]
-_FIRST = "The first L to try with every system; default: one for each system."
-First = Annotated[float | None, _option(_FIRST, "--from", between=(0.5, MOST))]
-Last = Annotated[float, _option("The largest L to try.", "--to", between=(0.5, MOST))]
-Speed = Annotated[float, _option("How many times faster than real time.", between=(0.01, 1e3))]
 _VALIDATION = "Whether Spark validates the answers that those of the systems are compared with."
 Validation = Annotated[bool, _option(_VALIDATION, "--validation/--no-validation")]
 List = Annotated[bool, _option("Only list the systems, and what is missing of each.", "--list")]
 Json = Annotated[bool, _option("Print comparison.json to standard output.", "--json")]
 
 
+@grouped
 def compare_command(
-    base: Base = Path("base"),
+    probes: Probes,
     systems: Systems = "all",
     out: Out = Path("comparison"),
-    minutes: Minutes = 10,
-    from_minute: FromMinute = None,
-    first: First = None,
-    last: Last = 1000.0,
-    speed: Speed = 1.0,
     validation: Validation = True,
     list_: List = False,
     json: Json = False,
@@ -67,8 +90,9 @@ def compare_command(
     require_package("plotly")
     check_output_directory(out)
     options = CompareOptions(
-        base, out, tuple(chosen), minutes, from_minute, first, last, speed, validation
-    )
+        probes.base, out, tuple(chosen), probes.minutes, probes.from_minute, probes.first,
+        probes.last, probes.speed, validation,
+    )  # fmt: skip
     try:
         with interrupted_with("no L has been tried"):
             found = compare(options, lambda line: print(line, file=sys.stderr, flush=True))

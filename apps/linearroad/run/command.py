@@ -5,15 +5,29 @@ from __future__ import annotations
 import gc
 import json as json_module
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
-from linearroad.live_options import LiveFlag, LivePort, LiveRecord, Watch, live_view
-from linearroad.storage import absolute, is_remote, place, typed
+from linearroad.options import (
+    Answers,
+    Expressways,
+    HistoryFiles,
+    Input,
+    Json,
+    LiveOptions,
+    Memory,
+    Minutes,
+    Rules,
+    ThesisTariff,
+    option,
+    path_option,
+)
+from linearroad.storage import absolute, is_remote, place
+from xstream.console.groups import grouped
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,133 +61,156 @@ class RunCommand(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def _option(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help)
+@dataclass(frozen=True)
+class Files:
+    """What is read and written."""
+
+    input: Input
+    out: Annotated[Path, path_option("Output directory for the answers.")]
 
 
-def _path(help: str) -> Any:
-    return typer.Option(help=help, parser=typed, metavar="PATH")
+@dataclass(frozen=True)
+class Task:
+    """What is computed, of which rows, and how fast."""
+
+    rules: Rules = "paper"
+    speed: Annotated[str, option("max, or how many times faster than real time.")] = "max"
+    minutes: Minutes = None
+    expressways: Expressways = None
+    answers: Answers = "write"
+    format: Annotated[str, option("Format of the answers: csv or parquet.")] = "csv"
+    stop_when_late: Annotated[
+        bool, option("Stop when an answer is later than its limit.", "--stop-when-late")
+    ] = False
+    allow_empty: Annotated[
+        bool, option("Accept an input without a single usable row.", "--allow-empty")
+    ] = False
 
 
-_INPUT = "A flat file (also .gz, .zst, .xz), a Parquet file or a generated directory."
-Input = Annotated[Path, _path(_INPUT)]
-Out = Annotated[Path, _path("Output directory for the answers.")]
-Tolls = Annotated[Path | None, _path("TollHistory file, flat or Parquet.")]
-SegmentHistory = Annotated[Path | None, _path("SegmentHistory file, flat or Parquet.")]
-HistoryFrom = Annotated[Path | None, _path("Generated directory with history.")]
-Rules = Annotated[str, _option("Rule set: paper, brandeis, walmart or thesis.")]
-Speed = Annotated[str, _option("max, or how many times faster than real time.")]
-Minutes = Annotated[int | None, _option("Stop after this many minutes of the stream.")]
-_THREADS = "Number of threads, at most one per core."
-Threads = Annotated[int, _option(_THREADS, "--threads", "--workers")]
-_EXPRESSWAYS = "Copy the expressways of the input until there are this many."
-Expressways = Annotated[float | None, _option(_EXPRESSWAYS)]
-Answers = Annotated[str, _option("write, or digest: only count and digest the answers.")]
-_KEEP_STATE = "Directory in which to save the state at the end of --minutes."
-KeepState = Annotated[Path | None, _path(_KEEP_STATE)]
-FromState = Annotated[Path | None, _path("Directory of a saved state to continue from.")]
-_STOP_WHEN_LATE = "Stop when an answer is later than its limit."
-StopWhenLate = Annotated[bool, _option(_STOP_WHEN_LATE, "--stop-when-late")]
-_ALLOW_EMPTY = "Accept an input without a single usable row."
-AllowEmpty = Annotated[bool, _option(_ALLOW_EMPTY, "--allow-empty")]
-Format = Annotated[str, _option("Format of the answers: csv or parquet.")]
-Scheduler = Annotated[str, _option("Scheduler: fifo, fifo-slice, rtc or df.")]
-Memory = Annotated[str, _option("Memory manager, for example refcount-lazy.")]
-_ABOVE = "Rules of the thesis: toll per square of a vehicle above 150."
-BaseToll = Annotated[int, _option(_ABOVE)]
-_CREDIT = "Rules of the thesis: credit for leaving the expressway before an accident."
-BaseCredit = Annotated[int, _option(_CREDIT)]
-_FTMIN = "Rules of the thesis: balance from which tolls are halved."
-FrequentTraveller = Annotated[int, _option(_FTMIN)]
-_CHECKPOINT_S = "Save the state every so many seconds, in the folder checkpoints of --out."
-CheckpointS = Annotated[float | None, _option(_CHECKPOINT_S, "--checkpoint-s")]
-_RESUME = "Go on from the last checkpoint of a run that was interrupted or killed."
-Resume = Annotated[bool, _option(_RESUME, "--resume")]
-_MASTER = "Run as tasks of this Spark cluster, which need a generated directory."
-Master = Annotated[str | None, _option(_MASTER)]
-_GROUP = "With --master: expressways per task; default: as generated, or copies spread evenly."
-Group = Annotated[int | None, _option(_GROUP)]
-Plan = Annotated[bool, _option("Print the query in Graphviz format and exit.", "--plan")]
-Json = Annotated[bool, _option("Print the summary as JSON.", "--json")]
+@dataclass(frozen=True)
+class Engine:
+    """How the engine runs it."""
+
+    threads: Annotated[
+        int, option("Number of threads, at most one per core.", "--threads", "--workers")
+    ] = 1
+    scheduler: Annotated[str, option("Scheduler: fifo, fifo-slice, rtc or df.")] = "df"
+    memory: Memory = "refcount-lazy"
 
 
+@dataclass(frozen=True)
+class Saved:
+    """State that is kept, and what a run goes on from."""
+
+    keep_state: Annotated[
+        Path | None, path_option("Directory in which to save the state at the end of --minutes.")
+    ] = None
+    from_state: Annotated[
+        Path | None, path_option("Directory of a saved state to continue from.")
+    ] = None
+    checkpoint_s: Annotated[
+        float | None,
+        option("Save the state every so many seconds, in the folder checkpoints of --out."),
+    ] = None
+    resume: Annotated[
+        bool,
+        option("Go on from the last checkpoint of a run that was interrupted or killed.",
+               "--resume"),
+    ] = False  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The machines that share a run."""
+
+    master: Annotated[
+        str | None, option("Run as tasks of this Spark cluster, which need a generated directory.")
+    ] = None
+    group: Annotated[
+        int | None,
+        option("With --master: expressways per task; default: as generated, or copies spread "
+               "evenly."),
+    ] = None  # fmt: skip
+
+
+Plan = Annotated[bool, option("Print the query in Graphviz format and exit.", "--plan")]
+
+
+@grouped
 def run_command(
-    input: Input,
-    out: Out,
-    tolls: Tolls = None,
-    segment_history: SegmentHistory = None,
-    history: HistoryFrom = None,
-    rules: Rules = "paper",
-    speed: Speed = "max",
-    minutes: Minutes = None,
-    threads: Threads = 1,
-    expressways: Expressways = None,
-    answers: Answers = "write",
-    keep_state: KeepState = None,
-    from_state: FromState = None,
-    stop_when_late: StopWhenLate = False,
-    allow_empty: AllowEmpty = False,
-    format: Format = "csv",
-    scheduler: Scheduler = "df",
-    memory: Memory = "refcount-lazy",
-    basetoll: BaseToll = 2,
-    basecredit: BaseCredit = 50,
-    ftmin: FrequentTraveller = 500,
-    checkpoint_s: CheckpointS = None,
-    resume: Resume = False,
-    master: Master = None,
-    group: Group = None,
+    files: Files,
+    past: HistoryFiles,
+    task: Task,
+    engine: Engine,
+    saved: Saved,
+    thesis: ThesisTariff,
+    cluster: Cluster,
+    live: LiveOptions,
     plan: Plan = False,
-    live: LiveFlag = False,
-    live_port: LivePort = None,
-    live_record: LiveRecord = None,
-    watch: Watch = False,
     json: Json = False,
 ) -> None:
     """Run the Linear Road queries over an input. Writes answers, rejects and a summary to --out."""
-    remote = any(map(is_remote, (input, out, *filter(None, (history, tolls, segment_history)))))
-    clustered = (master is not None or remote) and not plan
+    remote = any(map(is_remote, filter(None, (files.input, files.out, *past.paths()))))
+    clustered = (cluster.master is not None or remote) and not plan
     gc.disable()  # until the query runs: what is imported and declared stays
     from linearroad.tables.history import load_history
 
     with ThreadPoolExecutor(1) as reader:  # its checksums are computed while the rest is imported
-        files = (None, None, None) if clustered else (history, tolls, segment_history)
-        loaded = reader.submit(load_history, *files, not resume)
+        loaded = reader.submit(
+            load_history, *((None,) * 3 if clustered else past.paths()), not saved.resume
+        )
         from linearroad.input import length_s
-        from linearroad.rules import Tariff
-        from linearroad.run.job import RunOptions, run
         from linearroad.run.job import plan as query_plan
+        from linearroad.run.job import run
         from xstream.console.live import Live
 
     if plan:
-        typer.echo(query_plan(rules).to_dot())
+        typer.echo(query_plan(task.rules).to_dot())
         return
+    options = _options(task, engine, saved, thesis)
+    if clustered:
+        result = _run_on_cluster(files, past, options, cluster, live, json)
+    else:
+        known, view = loaded.result(), live.view()
+        shown = json or live.watch
+        with Live(options.speed is not None, length_s(files.input, task.minutes)) as progress:
+            result = run(
+                files.input, files.out, known, options, None if shown else progress, live=view
+            )
+    _report(result, files.out, options, json)
+
+
+def _options(task: Task, engine: Engine, saved: Saved, thesis: ThesisTariff) -> RunOptions:
+    from linearroad.run.job import RunOptions
+
+    expressways = task.expressways
     if expressways is not None and expressways == int(expressways):
         expressways = int(expressways)
-    options = RunOptions(
-        rules, _speed(speed), minutes, format, scheduler, memory, threads, expressways, answers,
-        keep_state, from_state, stop_when_late, allow_empty, Tariff(basetoll, basecredit, ftmin),
-        checkpoint_s, resume,
+    return RunOptions(
+        rules=task.rules, speed=_speed(task.speed), minutes=task.minutes, form=task.format,
+        scheduler=engine.scheduler, memory=engine.memory, threads=engine.threads,
+        expressways=expressways, answers=task.answers, keep_state=saved.keep_state,
+        from_state=saved.from_state, stop_when_late=task.stop_when_late,
+        allow_empty=task.allow_empty, tariff=thesis.tariff(), checkpoint_s=saved.checkpoint_s,
+        resume=saved.resume,
     )  # fmt: skip
-    if clustered:
-        if live_view(live, live_port, live_record, watch) is not None:
-            raise InputError("--live, --live-record and --watch show a run of one process")
-        from linearroad.generation.progress import show, silent
-        from linearroad.run.cluster import Job, run_on_cluster
 
-        gc.enable()
-        past = [absolute(path) for path in (history, tolls, segment_history)]
-        if from_state is not None:
-            options = replace(options, from_state=place(from_state))
-        job = Job(place(input), place(out), past[0], past[1], past[2], options)
-        result = run_on_cluster(job, master, group, show if not json else silent)
-        _report(result, out, options, json)
-        return
-    known = loaded.result()
-    view = live_view(live, live_port, live_record, watch)
-    with Live(options.speed is not None, length_s(input, minutes)) as progress:
-        result = run(input, out, known, options, None if json or watch else progress, live=view)
-    _report(result, out, options, json)
+
+def _run_on_cluster(
+    files: Files, past: HistoryFiles, options: RunOptions, cluster: Cluster, live: LiveOptions,
+    json: bool,
+) -> RunResult:  # fmt: skip
+    if live.view() is not None:
+        raise InputError("--live, --live-record and --watch show a run of one process")
+    from linearroad.generation.progress import show, silent
+    from linearroad.run.cluster import Job, run_on_cluster
+
+    gc.enable()
+    if options.from_state is not None:
+        options = replace(options, from_state=place(options.from_state))
+    history, tolls, segment_history = map(absolute, past.paths())
+    job = Job(place(files.input), place(files.out), history, tolls, segment_history, options)
+    return run_on_cluster(job, cluster.master, cluster.group, silent if json else show)
 
 
 def _report(result: RunResult, out: Path, options: RunOptions, json: bool) -> None:

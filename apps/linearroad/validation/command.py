@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linearroad.storage import typed
+from linearroad.options import HistoryFiles, option, path_option
+from xstream.console.groups import grouped
 
 if TYPE_CHECKING:
     from linearroad.validation.verdict import Verdict
@@ -18,63 +20,61 @@ __all__ = ["validate_command"]
 SHOWN = 10
 REPORT = "report.html"
 
-
-def _option(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help)
-
-
-def _path(help: str) -> Any:
-    return typer.Option(help=help, parser=typed, metavar="PATH")
-
-
-Input = Annotated[Path, _path("The input of the run.")]
 _OUTPUT = "The output directory of a run, or a file of answers of any system."
-Output = Annotated[Path, _path(_OUTPUT)]
-HistoryFrom = Annotated[Path | None, _path("Generated directory with history.")]
-Tolls = Annotated[Path | None, _path("TollHistory file, flat or Parquet.")]
-SegmentHistory = Annotated[Path | None, _path("SegmentHistory file, flat or Parquet.")]
 _RULES = "Rule set: paper, brandeis, walmart or thesis; default: that of the run."
-Rules = Annotated[str | None, _option(_RULES)]
 _MINUTES = "Check only this many minutes, if the run stopped there."
-Minutes = Annotated[int | None, _option(_MINUTES)]
 _TARIFF = "Rules of the thesis; default: that of the run, or {}."
-BaseToll = Annotated[int | None, _option(_TARIFF.format(2))]
-BaseCredit = Annotated[int | None, _option(_TARIFF.format(50))]
-FrequentTraveller = Annotated[int | None, _option(_TARIFF.format(500))]
-Master = Annotated[str | None, _option("Spark master; default: local[*].")]
-Report = Annotated[bool, _option("Also write OUTPUT/report.html.", "--report")]
-Json = Annotated[bool, _option("Print validation.json to standard output.", "--json")]
 
 
+@dataclass(frozen=True)
+class Files:
+    """The rows, and the answers to them."""
+
+    input: Annotated[Path, path_option("The input of the run.")]
+    output: Annotated[Path, path_option(_OUTPUT)]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The rules of the answers; None: those of the run."""
+
+    rules: Annotated[str | None, option(_RULES)] = None
+    minutes: Annotated[int | None, option(_MINUTES)] = None
+    basetoll: Annotated[int | None, option(_TARIFF.format(2))] = None
+    basecredit: Annotated[int | None, option(_TARIFF.format(50))] = None
+    ftmin: Annotated[int | None, option(_TARIFF.format(500))] = None
+
+    def tariff(self) -> dict[str, int]:
+        """What is given of the tariff."""
+        given = {name: getattr(self, name) for name in ("basetoll", "basecredit", "ftmin")}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+Master = Annotated[str | None, option("Spark master; default: local[*].")]
+Report = Annotated[bool, option("Also write OUTPUT/report.html.", "--report")]
+Json = Annotated[bool, option("Print validation.json to standard output.", "--json")]
+
+
+@grouped
 def validate_command(
-    input: Input,
-    output: Output,
-    history: HistoryFrom = None,
-    tolls: Tolls = None,
-    segment_history: SegmentHistory = None,
-    rules: Rules = None,
-    minutes: Minutes = None,
-    basetoll: BaseToll = None,
-    basecredit: BaseCredit = None,
-    ftmin: FrequentTraveller = None,
-    master: Master = None,
-    report: Report = False,
-    json: Json = False,
-) -> None:
+    files: Files, past: HistoryFiles, task: Task,
+    master: Master = None, report: Report = False, json: Json = False,
+) -> None:  # fmt: skip
     """Compute every expected answer with Spark and compare; exit 0 if all are right and in time."""
     from linearroad.validation.job import HistoryPaths, validate
     from linearroad.validation.progress import steps
     from xstream.console import check_output_file, require_package
 
+    output = files.output
     folder = output.parent if output.is_file() else output
     if report:
         require_package("plotly")
         check_output_file(folder / REPORT)
     with steps(further=int(report)) as say:
-        paths = HistoryPaths(history, tolls, segment_history)
-        given = {"basetoll": basetoll, "basecredit": basecredit, "ftmin": ftmin}
-        tariff = {name: value for name, value in given.items() if value is not None}
-        shown = validate(input, output, paths, rules, minutes, master, say, tariff)
+        paths = HistoryPaths(*past.paths())
+        shown = validate(
+            files.input, output, paths, task.rules, task.minutes, master, say, task.tariff()
+        )
         if report:
             from linearroad.validation.page import write_report
 
