@@ -99,3 +99,11 @@ def test_a_file_far_ahead_of_another_waits_for_it() -> None:
     assert not schedule.may_go(here, schedule.slack_s + 1)
     schedule.leave(there)
     assert schedule.may_go(here, schedule.slack_s + 1)
+
+
+def test_rows_are_given_up_to_a_number_at_a_time() -> None:
+    seconds = list(range(400))
+    pace: PacedRows[Rows] = PacedRows(schedule_of(None), most_rows=30)
+    chunks = [rows.times.tolist() for rows, _ in pace.given(chunks_of(seconds, 400)) if rows]
+    assert [second for chunk in chunks for second in chunk] == seconds
+    assert max(map(len, chunks)) == 30

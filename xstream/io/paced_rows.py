@@ -15,6 +15,7 @@ __all__ = ["UNKNOWN", "PacedRows", "TimedRows"]
 
 #: The rows of the first chunk; the next ones grow. Operators are soon measured for several threads.
 FIRST_ROWS = 1024
+MOST_ROWS = 1 << 40  # of a chunk: as many as are read at a time
 UNKNOWN = -1  # it is not known up to which second all rows have been given
 
 
@@ -40,11 +41,12 @@ class PacedRows(Generic[Rows]):
     """Gives the rows of one source when its schedule lets them in, and measures how late they are.
 
     All sources of a run share the schedule. What is given are pairs: rows, or None where there are
-    none now, and the second up to which all rows have been given.
+    none now, and the second up to which all rows have been given. At full speed rows are given up
+    to `most_rows` at a time.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: Schedule, most_rows: int = MOST_ROWS) -> None:
+        self.schedule, self._most_rows = schedule, most_rows
         self._place = schedule.join()
         self.second = -1  # of the stream, of which rows were given last
         self.lag_s = self.worst_lag_s = 0.0
@@ -71,7 +73,7 @@ class PacedRows(Generic[Rows]):
         """
         begin_s, paced = int(self.schedule.time.begin_s), self.schedule.is_paced
         rows = _since(chunks, begin_s)
-        timed = _primed(_by_second(rows) if paced else _by_chunk(rows))
+        timed = _primed(_by_second(rows) if paced else _by_chunk(rows, self._most_rows))
         yield None, UNKNOWN  # time starts when all sources have their first rows
         self.schedule.start()
         try:
@@ -148,20 +150,20 @@ def _primed(chunks: Iterator[_Timed[Rows]]) -> Iterator[_Timed[Rows]]:
     return iter(()) if first is None else chain((first,), chunks)
 
 
-def _by_chunk(chunks: Iterator[Rows]) -> Iterator[_Timed[Rows]]:
+def _by_chunk(chunks: Iterator[Rows], most_rows: int) -> Iterator[_Timed[Rows]]:
     """Rows as they come, and the second that each chunk begins in."""
-    return ((int(rows.times[0]), rows, False) for rows in _growing(chunks))
+    return ((int(rows.times[0]), rows, False) for rows in _growing(chunks, most_rows))
 
 
-def _growing(chunks: Iterator[Rows]) -> Iterator[Rows]:
+def _growing(chunks: Iterator[Rows], most_rows: int) -> Iterator[Rows]:
     """The same rows in chunks that begin small and double until they are as large as given."""
-    most = FIRST_ROWS
+    most = min(FIRST_ROWS, most_rows)
     for rows in chunks:
         begin = 0
         while begin < len(rows):
             end = min(begin + most, len(rows))
             yield rows if end - begin == len(rows) else rows.part(begin, end)
-            begin, most = end, 2 * most
+            begin, most = end, min(2 * most, most_rows)
 
 
 def _before(rows: Rows, limit_s: int) -> Rows:

@@ -30,8 +30,8 @@ from xstream.recovery.owners import Recoverable, check_functions, owners_of
 
 __all__ = ["CheckpointStats", "Checkpoints"]
 
-#: How long a run that ends at a signal waits for a checkpoint. No last one is begun if the one
-#: before took longer to write or to load.
+#: How long a run that ends at a signal waits for checkpoints. No last one is begun if the one
+#: before took longer to write or to load than is left of that.
 LAST_S = 1.0
 _QUERY, _STATS = "query", "stats"
 
@@ -230,17 +230,21 @@ class Checkpoints:
 
         Then the one before serves, if there is one.
         """
+        until = time.perf_counter() + LAST_S
+        self._complete(until)
+        if time.perf_counter() + max(self.stats.longest_write_s, self.stats.load_s) <= until:
+            self.take(built, time.perf_counter())
+            self._complete(until)
+
+    def _complete(self, until: float) -> None:
+        """Wait for a checkpoint that is being written; not longer, if there is one before it."""
         if not self._generations.numbers():
             self.poll(wait=True)
-        until = time.perf_counter() + LAST_S
         while self._pending is not None and time.perf_counter() < until:
             self.poll()
             time.sleep(LAST_S / 100)
         if self._pending is not None:
             self._cancel()
-        elif max(self.stats.longest_write_s, self.stats.load_s) <= LAST_S:
-            self.take(built, time.perf_counter())
-            self.poll(wait=True)
 
     def _cancel(self) -> None:
         """End the child that writes, and remove what it has written."""

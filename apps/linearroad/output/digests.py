@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -142,14 +143,19 @@ def _table(digests: Digests, numbers: NDArray[np.int64]) -> pa.Table:
     """The rows of some expressways, whose numbers are the first of `numbers`."""
     place = np.argwhere(digests[..., 0] > 0)
     rows = digests[tuple(place.T)]
-    return pa.table(
-        {
-            "expressway": numbers[place[:, 0]].astype(np.int32),
-            "minute": (place[:, 1] + 1).astype(np.int32),
-            "kind": place[:, 2].astype(np.int8),
-            **{name: rows[:, i] for i, name in enumerate(_NAMES)},
-        }
-    )
+    columns = {
+        "expressway": numbers[place[:, 0]].astype(np.int32),
+        "minute": (place[:, 1] + 1).astype(np.int32),
+        "kind": place[:, 2].astype(np.int8),
+        **{name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(_NAMES)},
+    }
+    return pa.table({name: _array(column) for name, column in columns.items()})
+
+
+def _array(column: NDArray[Any]) -> pa.Array:
+    """A column for Arrow; `pa.array` would import pandas."""
+    type_ = pa.from_numpy_dtype(column.dtype)
+    return pa.Array.from_buffers(type_, len(column), [None, pa.py_buffer(column)])
 
 
 def read_digests(path: Path, expressways: int, minutes: int, first: int | None = None) -> Digests:

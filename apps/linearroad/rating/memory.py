@@ -169,9 +169,9 @@ def on_the_road_at_the_end(path: Path) -> int:
     return found
 
 
-def _values(column: pa.ChunkedArray) -> NDArray[np.int32]:
-    """The values of a column of int32; `to_numpy` would import pandas."""
-    return np.concatenate([np.from_dlpack(chunk) for chunk in column.cast(pa.int32()).chunks])
+def _values(column: pa.ChunkedArray) -> NDArray[np.signedinteger[Any]]:
+    """The values of a column; `to_numpy` would import pandas, and `cast` pyarrow.compute."""
+    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
 
 
 def check_memory(base: Path, expressways: int, history_bytes: int) -> None:

@@ -27,6 +27,10 @@ __all__ = ["NO_ROWS", "RAW", "Feed", "RejectTaker", "raw_rows"]
 RAW = xs.schema({"rows": xs.Segment(np.int32), "origin": xs.Segment(np.int64), "upto": int})
 
 
+#: Rows that enter the query at a time, copies included: at Ctrl-C they are completed first.
+ROWS_IN_FLIGHT = 1 << 20
+
+
 class RejectTaker(Protocol):
     """Takes rejected rows, from several threads."""
 
@@ -49,13 +53,14 @@ class Feed:
         rejects: RejectTaker,
         manager: xs.MemoryManager,
         ready: Callable[[], None] = _at_once,
+        copies: int = 1,
     ) -> None:
         self.reader, self.rejects = reader, rejects
         reader.on_reject = self._hold
         self.number = number  # index of the file in the input
         self.manager = manager  # of the query, so that rows are copied only once
         self._ready = ready  # returns when rows may be given
-        self.pace: PacedRows[Chunk] = PacedRows(schedule)
+        self.pace: PacedRows[Chunk] = PacedRows(schedule, max(ROWS_IN_FLIGHT // copies, 1))
         self._expressways = ExpresswayCount()
         self.rows = 0
         self.implausible = 0

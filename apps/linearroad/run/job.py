@@ -115,7 +115,7 @@ def run(
                 look = _Look(taker, timeline, progress, options.stop_when_late)
                 manager = xs.memory_manager(options.memory)
                 feeds = [
-                    Feed(reader, file, schedule, rejects, manager, history.ready)
+                    Feed(reader, file, schedule, rejects, manager, history.ready, len(copies))
                     for file, reader in enumerate(readers, first)
                 ]
                 engine = Engine(feeds, copies, history, options)

@@ -15,14 +15,16 @@ STAGES = (
     "queries", "output",
 )  # fmt: skip
 OTHER = "other"
+_BUSY = xs.Snapshot.COLUMNS.index("busy_ns")
 
 
 def stage_nanoseconds(runs: Iterable[tuple[xs.Run, Stages]], reports: int) -> dict[str, float]:
     """Nanoseconds of CPU time per report, by stage. The engine times a sample of its tuples."""
     spent = dict.fromkeys([*STAGES, OTHER], 0)
     for run, stages in runs:
+        busy_ns = run.snapshot().counters[:, _BUSY]
         for stage, streams in stages.items():
-            spent[stage] += sum(run.stats_of(stream).busy_ns for stream in streams)
-        spent[OTHER] += sum(stats.busy_ns for stats in run.stats.values())
+            spent[stage] += sum(int(busy_ns[stream.node]) for stream in streams)
+        spent[OTHER] += int(busy_ns.sum())
     spent[OTHER] -= sum(ns for stage, ns in spent.items() if stage != OTHER)
     return {stage: round(max(ns, 0) / max(reports, 1), 2) for stage, ns in spent.items()}
