@@ -78,18 +78,18 @@ def main() -> int:
                 library.faults_arm(ctypes.c_long(step), mode, without_fsync)
                 run_signal(folder, False)
 
+            what = "the output differs"
             try:
                 ended = in_child(disturbed, None, may_fail=True)
                 if not ended:
                     in_child(lambda folder=folder: run_signal(folder, True), None)  # type: ignore[misc]
                 same = subject.output(folder) == wanted
             except (AssertionError, OSError) as error:
-                same = False
-                print(error)
+                same, what = False, str(error)
             tried += 1
             missed += library.faults_steps() < step  # the run ended before the fault
             if not same:
-                wrong.append(f"{name} at step {step}")
+                wrong.append(f"{name} at step {step} ({what})")
             shutil.rmtree(folder, ignore_errors=True)
     listed = f": {', '.join(wrong[:20])}" if wrong else ""
     print(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import IO
@@ -9,6 +11,7 @@ from typing import IO
 import pytest
 from xstream._native import ffi
 
+from tests.chaos import kills
 from tests.chaos.__main__ import generated
 from tests.chaos.damage import damaged_files
 from tests.chaos.faults import fault_every_step
@@ -18,6 +21,24 @@ from xstream.io.output import OutputFile
 from xstream.recovery import format as checkpoint_format
 
 pytestmark = pytest.mark.slow
+
+
+def test_a_process_hangs_if_it_sleeps_or_works_for_ever_but_not_if_it_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kills, "PATIENCE_S", 0.1)
+    for work in (lambda: time.sleep(60), lambda: sum(iter(int, 1))):
+        with pytest.raises(AssertionError, match="a run hangs"):
+            kills.in_child(work, None)
+    suspended = subprocess.Popen(["sleep", "60"])
+    suspended.send_signal(signal.SIGSTOP)
+    patience = kills.Patience(suspended.pid)
+    for _ in range(30):
+        time.sleep(0.01)
+        over = patience.is_over()
+    suspended.kill()
+    suspended.wait()
+    assert not over
 
 
 def test_killed_signal_queries_lose_and_double_nothing(tmp_path: Path) -> None:
