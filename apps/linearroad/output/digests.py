@@ -143,7 +143,7 @@ def _table(digests: Digests, numbers: NDArray[np.int64]) -> pa.Table:
     """The rows of some expressways, whose numbers are the first of `numbers`."""
     place = np.argwhere(digests[..., 0] > 0)
     rows = digests[tuple(place.T)]
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "expressway": numbers[place[:, 0]].astype(np.int32),
         "minute": (place[:, 1] + 1).astype(np.int32),
         "kind": place[:, 2].astype(np.int8),
