@@ -45,6 +45,7 @@ BESIDE = {
     "snapshot": "query",
     "views": "query",
     "fusion": "query",
+    "results": "query",
     "recovery": "query",
     "__main__": "cli",
 }

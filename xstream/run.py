@@ -1,4 +1,4 @@
-"""`Run`: one execution of a query, its results and its statistics."""
+"""`Run`: one execution of a query."""
 
 from __future__ import annotations
 
@@ -8,27 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from html import escape
 from types import FrameType
-from typing import Any
 
-from numpy.typing import NDArray
-
-from xstream._native import ffi, lib
-from xstream.assembly import Assembly, InitialState, KernelState, NodeHandle, Positions
+from xstream._native import lib
+from xstream.assembly import Assembly, InitialState, KernelState, Positions
 from xstream.console import interrupts_handled_by
-from xstream.engine.attachment import Outcome, Position
-from xstream.errors import GraphError, SegmentMemoryError
+from xstream.engine.attachment import Outcome
+from xstream.errors import SegmentMemoryError
 from xstream.failure import raise_at_end, raise_failure
-from xstream.graph import Graph, RelationRef, SinkRef
-from xstream.notebook import stats_table
-from xstream.ops.basic import Collect, Count
-from xstream.ops.relation import Relation
-from xstream.recovery.checkpoints import Checkpoints, CheckpointStats
+from xstream.graph import Graph
+from xstream.recovery.checkpoints import Checkpoints
+from xstream.results import Results
 from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, MEASURE_WAIT_NS, PartThreads
-from xstream.sigseg import MemoryManager, MemoryStats
-from xstream.snapshot import Snapshot
+from xstream.sigseg import MemoryManager
 from xstream.statistics import Counted, Delays, OperatorCost, OperatorStats
 from xstream.views import View
 
@@ -51,7 +44,7 @@ STOP_GRACE_S = 1.0
 SETTLE_S = 0.5
 
 
-class Run:
+class Run(Results):
     """A run of a query: its results so far, and all of them at the end.
 
     >>> import numpy as np, xstream as xs
@@ -86,20 +79,16 @@ class Run:
     ) -> None:
         self.query, self.scheduler, self.manager = query, scheduler, manager
         self.tuple_burst = tuple_burst
-        #: The number of threads; fewer than requested if the query cannot be divided.
         self.threads = 1
         #: CPU seconds of each thread, without the first phase, which one thread runs alone.
         self.part_seconds: tuple[float, ...] = ()
         self._threads_asked = threads
-        #: Held while the plan is cut, and while another thread reads its counters.
         self._reading = threading.Lock()
         self._began_at: float | None = None
         self._measured_ns = self._measured_cpu_ns = 0
-        #: Whether it was stopped before its sources ended.
         self.stopped = False
-        #: Whether it was Ctrl-C that stopped it.
         self.interrupted = False
-        self._phase = "ready"  # then "running", and how it ended: "done", "stopped" or "failed"
+        self._phase = "ready"
         self.wall_seconds = 0.0
         self._stopped_at = 0.0
         self._built = Assembly(query, scheduler, manager, debug)
@@ -116,25 +105,6 @@ class Run:
         self.look_up_ns = LOOK_UP_NS
         #: How long one thread runs it before it is divided among several.
         self.measure_ns = MEASURE_NS
-
-    def positions(self) -> dict[str, Position]:
-        """The positions of the sources and sinks that support them, by the names of operators.
-
-        `query.run(positions=...)` continues from them. Everything that a sink's position covers is
-        on disk.
-
-        >>> import numpy as np, xstream as xs
-        >>> np.arange(8, dtype=np.int16).tofile("eight.raw")
-        >>> def reader(query):
-        ...     source = xs.io.raw("eight.raw", dtype="int16", rate_hz=8.0, window=2)
-        ...     return query.source(source, name="samples").collect()
-        >>> first, second = xs.Query(), xs.Query()
-        >>> out, rest = reader(first), reader(second)
-        >>> positions = first.run().positions()
-        >>> len(second.run(positions=positions)[rest])
-        0
-        """
-        return self._built.positions()
 
     # -- running -----------------------------------------------------------------------------
 
@@ -325,154 +295,6 @@ class Run:
 
     def _run_again(self, graph: Graph) -> None:
         Run(graph, self.scheduler, self.manager, None, fuse=False).execute()
-
-    # -- results -----------------------------------------------------------------------------
-
-    def uninterrupted(self) -> Run:
-        """Return this run; raise `KeyboardInterrupt` if Ctrl-C stopped it.
-
-        Use it when a part of the results must not be taken for all of them.
-
-        >>> import numpy as np, xstream as xs
-        >>> q = xs.Query()
-        >>> out = q.source(xs.io.array(np.ones(8), window=4)).count()
-        >>> q.run().uninterrupted()[out]
-        2
-        """
-        if self.interrupted:
-            raise KeyboardInterrupt
-        return self
-
-    def __getitem__(self, sink: SinkRef | RelationRef) -> Any:
-        """Return the result of a sink: a list for collect, a number for count, None for a function.
-
-        For a relation it is a dictionary of arrays with its contents, sorted by key.
-        """
-        if isinstance(sink, RelationRef) and sink.query is self.query:
-            operator = self._built.nodes[sink.node].operator
-            assert isinstance(operator, Relation)
-            return operator.read(self._built.ops[sink.node])
-        if not isinstance(sink, SinkRef) or sink.query is not self.query:
-            raise GraphError(f"{sink!r} is not a sink of {self.query!r}")
-        node = self._built.nodes[sink.node]
-        if isinstance(node.operator, Count):
-            stats = self._built.stats(node)
-            return Counted(stats.tuples, stats.samples)
-        if isinstance(node.operator, Collect):
-            return self._built.collected(node)
-        return None
-
-    @property
-    def stats(self) -> dict[str, OperatorStats]:
-        """The statistics of all operators by name: tuples, samples, own time, queue peaks."""
-        return {node.name: self._built.stats(node) for node in self._built.nodes}
-
-    def snapshot(self) -> Snapshot:
-        """Return what the run has counted so far; at any time, from any thread.
-
-        Threads that run the query are not stopped for it. Use it in the function that `progress=`
-        names, or keep the run from there and read it in a thread of your own:
-
-        >>> import numpy as np, xstream as xs
-        >>> q = xs.Query()
-        >>> out = q.source(xs.io.array(np.ones(64), window=4), name="ones").count()
-        >>> def show(run):
-        ...     print(run.snapshot()["ones"]["samples"])
-        >>> run = q.run(progress=show)
-        64
-        """
-        with self._reading:
-            over = self._phase not in ("ready", "running")
-            began = self._began_at
-            wall_s = 0.0 if began is None else time.perf_counter() - began
-            return self._built.snapshot(
-                self.wall_seconds if over else wall_s, self._phase, self.threads
-            )
-
-    def stats_of(self, which: str | NodeHandle) -> OperatorStats:
-        """Return the statistics of an operator, given by its name or by its stream."""
-        return self._built.stats(self._built.node(which))
-
-    def state(self, which: str | NodeHandle) -> dict[str, NDArray[Any]]:
-        """Return a copy of the state of a kernel; `query.run(state=...)` continues from it.
-
-        The kernel is given by its name or by a stream that comes from it.
-
-        >>> import numpy as np, xstream as xs
-        >>> @xs.kernel(state=np.zeros(1))
-        ... def running(window, state):
-        ...     state[0] += window.sum()
-        ...     return state[0]
-        >>> q = xs.Query()
-        >>> src = q.source(xs.io.array(np.ones(8), rate_hz=1.0, window=4))
-        >>> out = src.map(running, name="total").collect()
-        >>> first = q.run()
-        >>> first[out], first.state("total")
-        ([4.0, 8.0], {'state': array([8.])})
-        >>> q.run(state={"total": first.state("total")})[out]
-        [12.0, 16.0]
-        """
-        return self._built.state(which)
-
-    @property
-    def parts(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the operators that each thread runs.
-
-        Operators without state may also run in earlier threads, which balances the work.
-        """
-        found: list[list[str]] = [[] for _ in range(self.threads)]
-        for node in self._built.nodes:
-            found[self._built.part(node)].append(node.name)
-        return tuple(map(tuple, found))
-
-    @property
-    def costs(self) -> dict[str, OperatorCost]:
-        """The costs of all operators in the memory manager, by name; zero unless profiled."""
-        return {node.name: self._built.cost(node) for node in self._built.nodes}
-
-    @property
-    def manager_ns(self) -> int:
-        """Nanoseconds spent in the memory manager; zero unless profiled."""
-        spent = ffi.new("xs_spent *")
-        lib.xs_manager_spent(self.manager._handle, spent)
-        return int(spent.ns)
-
-    @property
-    def memory(self) -> MemoryStats:
-        """The counters of the memory manager."""
-        return self.manager.stats()
-
-    @property
-    def source_samples(self) -> int:
-        """The number of samples that the sources have admitted."""
-        built = self._built
-        return sum(built.stats(node).samples for node in built.nodes if not node.operator.ports)
-
-    @property
-    def samples_per_second(self) -> float:
-        """Samples of all sources per second of wall-clock time."""
-        admitted = self.source_samples - self._earlier_samples
-        return admitted / self.wall_seconds if self.wall_seconds else 0.0
-
-    @property
-    def checkpoints(self) -> CheckpointStats | None:
-        """What the checkpoints of the run cost; None without checkpoints."""
-        return None if self._checkpoints is None else self._checkpoints.stats
-
-    @property
-    def queue_bytes_peak(self) -> int:
-        """The peak of the memory of all queues."""
-        return int(lib.xs_plan_queue_bytes_peak(self._plan.handle))
-
-    def _repr_html_(self) -> str:
-        """The statistics of all operators, for notebooks."""
-        return f"<p><code>{escape(repr(self))}</code></p>{stats_table(self.stats)}"
-
-    def __repr__(self) -> str:
-        return (
-            f"<Run of {self.query.name}: {self._phase}, {self.source_samples:,} samples in "
-            f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
-        )
 
 
 @contextmanager
