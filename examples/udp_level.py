@@ -26,8 +26,8 @@ WIDTH, STEP = 2_000, 800
 
 @xs.kernel
 def level(window):
-    """The root of the mean square."""
-    return np.sqrt(np.mean(window * window))
+    """The root of the mean square of the samples that have arrived; lost ones are NaN."""
+    return np.sqrt(np.nanmean(window * window))
 
 
 def levels(port: int) -> xs.Query:
@@ -42,7 +42,8 @@ def levels(port: int) -> xs.Query:
 def show(window: xs.SigSeg, rms: float) -> None:
     """One line with a bar."""
     time_s = window.time_of(window.stop)
-    print(f"{time_s:5.2f} s  {rms:.3f}  {'#' * round(60 * rms)}", flush=True)
+    bar = "lost" if np.isnan(rms) else "#" * round(60 * rms)
+    print(f"{time_s:5.2f} s  {rms:.3f}  {bar}", flush=True)
 
 
 def send_tone(port: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import signal
 import socket
 import subprocess
@@ -15,8 +16,8 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from tests.io.peers import free_port, receives, server
-from tests.io.test_udp import udp_port
+from tests.io.peers import free_port, receives, server, thread_of
+from tests.io.test_udp import numbered, send, udp_port
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = np.sin(np.arange(4_000) / 9).astype(np.float32)
@@ -138,3 +139,17 @@ def test_the_example_prints_levels_of_samples_that_arrive() -> None:
     assert levels == sorted(levels)
     assert "0 duplicates" in done.stdout
     assert "latency: median" in done.stdout
+
+
+def test_the_example_goes_on_after_lost_datagrams(capsys: pytest.CaptureFixture[str]) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "udp_level.py"))
+    samples = np.full(160, 0.5, np.float32)
+    numbers = [n for n in range(60) if n != 3 and not 20 <= n < 45]
+    sent = [numbered(n, 160 * n, samples) for n in numbers] + [numbered(60, 9600, samples[:0])]
+    port = udp_port()
+    with thread_of(lambda: send(port, sent)):
+        example["levels"](port).run()
+    shown = [line.split()[2:] for line in capsys.readouterr().out.splitlines()]
+    assert shown[0] == ["0.500", 30 * "#"]  # of the samples that have arrived
+    assert ["nan", "lost"] in shown
+    assert shown[-1] == shown[0]
