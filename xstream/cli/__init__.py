@@ -7,6 +7,8 @@ Applications add their own group of commands through the entry point group `xstr
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from functools import lru_cache
 from importlib import metadata
@@ -103,6 +105,7 @@ def _command() -> Any:
 
 def main() -> None:
     """Run the command line; exit with code 2 and one sentence if the user made an error."""
+    atexit.register(gc.freeze)  # the interpreter searches what is left for cycles, in vain
     try:
         with exit_on_interrupt():
             command = _command()

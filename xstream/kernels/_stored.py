@@ -26,6 +26,7 @@ from numba.core.runtime.nrt import rtsys
 __all__ = ["quick_loading"]
 
 _load_overload, _load_data = Cache.load_overload, IndexDataCacheFile._load_data
+_parse_bitcode = binding.parse_bitcode
 
 
 @contextmanager
@@ -49,25 +50,41 @@ def _load_quickly(cache: Any, signature: Any, target_context: Any) -> Any:
     data = cache._cache_file.load(cache._index_key(signature, target_context.codegen()))
     if data is None:
         return None
-    if not _is_complete(data[0]):
+    _, kind, contents = data[0]
+    if kind != "object":
         target_context.refresh()
-    return cache._impl.rebuild(target_context, data)
+        return cache._impl.rebuild(target_context, data)
+    module = _parse_bitcode(contents[1])
+    if not _is_complete(module):
+        target_context.refresh()
+    with _parsed(contents[1], module):
+        return cache._impl.rebuild(target_context, data)
 
 
-def _is_complete(library: Any) -> bool:
-    """Whether this process has every symbol of a library that was stored as object code.
+def _is_complete(module: Any) -> bool:
+    """Whether this process has every symbol that a module declares.
 
     LLVM ends the process at a symbol that it does not find.
     """
-    _, kind, contents = library
-    if kind != "object":
-        return False
-    module = binding.parse_bitcode(contents[1])
     return all(
         binding.address_of_symbol(function.name) is not None
         for function in module.functions
         if function.is_declaration and not function.name.startswith("llvm.")
     )
+
+
+@contextmanager
+def _parsed(bitcode: bytes, module: Any) -> Iterator[None]:
+    """Have numba use a module that was parsed already, which takes as long as all the rest."""
+
+    def parse(given: bytes, context: Any = None) -> Any:
+        return module if given is bitcode else _parse_bitcode(given, context)
+
+    try:
+        binding.parse_bitcode = parse
+        yield
+    finally:
+        binding.parse_bitcode = _parse_bitcode
 
 
 class _Unpickler(pickle.Unpickler):
