@@ -74,6 +74,12 @@ def test_an_example_runs(example: str, tmp_path: Path) -> None:
     assert run_script(ROOT / "examples" / example, tmp_path).strip()
 
 
+def test_the_example_system_is_as_short_as_its_page_says() -> None:
+    lines = (ROOT / "examples" / "linearroad_system.py").read_text().splitlines()
+    page = (ROOT / "docs" / "benchmark-your-system.md").read_text()
+    assert f"a complete system of {len(lines)} lines of plain Python" in page
+
+
 def test_loud_events_are_found_in_a_file(tmp_path: Path) -> None:
     """Five words of the recording, as rows of a table and as sound."""
     import soundfile
