@@ -83,7 +83,9 @@ def _answer_fields(text, begin, end, values):
 
     The Emit is skipped, whatever it contains.
     """
-    kind = text[begin] - ZERO if end > begin else -1
+    if end - begin < 2 or text[begin + 1] != COMMA:
+        return -1  # the type is one digit
+    kind = text[begin] - ZERO
     if kind < 0 or kind >= len(_LAYOUT):
         return -1
     fields, digits, value, negative = 0, 0, np.int64(0), False

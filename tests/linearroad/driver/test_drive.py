@@ -42,6 +42,9 @@ ROOT = Path(__file__).resolve().parents[3]
 REPORT = "0,{time},{vid},30,0,1,0,10,53000,-1,-1,-1,-1,-1,-1\n"
 BALANCE = "2,{time},{vid},-1,-1,-1,-1,-1,-1,{qid},-1,-1,-1,-1,-1\n"
 
+#: Types that no answer has, some of which begin like one.
+TYPES_OF_NOTHING = (5, 44, 4_000, 123_456_789_012_345_678, -4, -123_456_789_012_345_678)
+
 System = Callable[[socket.socket], None]
 
 
@@ -119,9 +122,11 @@ def test_malformed_answers_are_kept_and_counted(two_rows: Path, tmp_path: Path) 
     def behave(sock: socket.socket) -> None:
         everything(sock)
         sock.sendall(b"hello\n0,7,0,0,40,0\n0,7,0,0,40\n9,1,1,1\n")
+        sock.sendall(b"".join(b"%d,7,0,0,40,0\n" % kind for kind in TYPES_OF_NOTHING))
 
     result = driven(two_rows, tmp_path / "out", behave)
-    assert (result.malformed_answers, result.answers["toll notifications"]) == (3, 1)
+    malformed = 3 + len(TYPES_OF_NOTHING)
+    assert (result.malformed_answers, result.answers["toll notifications"]) == (malformed, 1)
     rejects = (tmp_path / "out" / "rejects.csv").read_text().splitlines()
     assert rejects[0].endswith("not an answer,hello,answers")
     assert not result.passed
