@@ -17,7 +17,7 @@ from xstream.engine.native import owned
 from xstream.engine.schema import Scalar, Schema, Segment, shortened
 from xstream.errors import SchemaError
 from xstream.sigseg import MemoryManager, SigSeg
-from xstream.sigseg.segment import Signal
+from xstream.sigseg.span import Signal
 
 __all__ = ["Slots", "packer", "shown"]
 

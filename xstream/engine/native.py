@@ -11,7 +11,8 @@ from xstream.engine.attachment import Attachment, Outcome
 from xstream.engine.schema import Scalar, Schema, Segment
 from xstream.errors import InputError, SegmentMemoryError
 from xstream.sigseg import MemoryManager, SigSeg
-from xstream.sigseg.segment import CONSUMED, Signal, adopt
+from xstream.sigseg.segment import CONSUMED, adopt
+from xstream.sigseg.span import Signal
 
 __all__ = ["NativePlan", "debug_asked", "describe_tuple"]
 

@@ -12,6 +12,7 @@ from xstream.errors import (
     TimebaseError,
 )
 from xstream.sigseg import _interop
+from xstream.sigseg.span import Span
 
 if TYPE_CHECKING:
     from xstream.sigseg.segment import SigSeg
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["distance_error", "range_error", "same_content", "unify_signals"]
 
 
-def unify_signals(a: SigSeg, b: SigSeg) -> None:
+def unify_signals(a: SigSeg, b: object) -> None:
     """Refuse to join two signals; equal ones are unified, which makes later comparisons fast."""
+    if not isinstance(b, Span):
+        kind = type(b).__name__
+        raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {kind}")
     if a.dtype != b.dtype:
         raise DtypeError(f"cannot append samples of {b.dtype} to samples of {a.dtype}")
     if a.timebase != b.timebase:

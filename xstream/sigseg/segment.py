@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from xstream._native import ffi, lib
-from xstream.errors import DtypeError, SegmentRangeError, SigSegError, TimebaseError
+from xstream.errors import SegmentRangeError, SigSegError
 from xstream.sigseg import _interop
 from xstream.sigseg._pairs import distance_error, range_error, same_content, unify_signals
 from xstream.sigseg.manager import MemoryManager, current_manager
+from xstream.sigseg.span import Signal, Span, checked_range, checked_timebase
 from xstream.sigseg.timebase import Timebase
 from xstream.sigseg.writer import SegmentWriter, own_array
 
@@ -22,23 +23,11 @@ __all__ = ["SigSeg"]
 
 _append, _subseg, _drop = lib.xs_seg_append, lib.xs_seg_subseg, lib.xs_seg_drop
 
-_MAX_INDEX = 2**62  # no sum of two indices overflows
-
-
 #: Samples that a notebook draws of a segment.
 MOST_SHOWN = 1 << 20
 
 
-class Signal:
-    """The common properties of all segments of a signal: dtype, timebase and manager."""
-
-    __slots__ = ("dtype", "manager", "timebase")
-
-    def __init__(self, dtype: np.dtype[Any], timebase: Timebase, manager: MemoryManager) -> None:
-        self.dtype, self.timebase, self.manager = dtype, timebase, manager
-
-
-class SigSeg:
+class SigSeg(Span):
     """Samples [start, stop) of a signal: immutable, and passed between operators without copying.
 
     >>> import numpy as np, xstream as xs
@@ -63,12 +52,8 @@ class SigSeg:
       names both sides.
     """
 
-    __slots__ = ("__weakref__", "_array", "_handle", "_signal", "_start", "_width")
+    __slots__ = ("__weakref__", "_array")
 
-    _handle: Any
-    _start: int
-    _width: int
-    _signal: Signal
     _array: npt.NDArray[Any] | None
 
     def __init__(
@@ -124,101 +109,6 @@ class SigSeg:
         _occupy(seg, width, _interop.holdable_dtype(dtype), start, timebase, memory)
         return SegmentWriter(seg)
 
-    # -- properties --------------------------------------------------------------------------
-
-    @property
-    def width(self) -> int:
-        """The number of samples."""
-        return self._width
-
-    @property
-    def start(self) -> int:
-        """The index of the first sample in its signal.
-
-        >>> SigSeg(np.zeros(3), start=10).start
-        10
-        """
-        return self._start
-
-    @property
-    def stop(self) -> int:
-        """The index after the last sample.
-
-        >>> SigSeg(np.zeros(3), start=10).stop
-        13
-        """
-        return self._start + self._width
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of a sample.
-
-        >>> SigSeg(np.zeros(3)).dtype
-        dtype('float64')
-        """
-        return self._signal.dtype
-
-    @property
-    def timebase(self) -> Timebase:
-        """The relation of indices and time.
-
-        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).timebase.rate_hz
-        8.0
-        """
-        return self._signal.timebase
-
-    @property
-    def memory(self) -> str:
-        """The name of its memory manager.
-
-        >>> SigSeg(np.zeros(3), memory="copy-always").memory
-        'copy-always'
-        """
-        return self._signal.manager.name
-
-    @property
-    def manager(self) -> MemoryManager:
-        """Its memory manager, with the counters.
-
-        >>> SigSeg(np.zeros(3), memory="copy-always").manager.name
-        'copy-always'
-        """
-        return self._signal.manager
-
-    @property
-    def pieces(self) -> int:
-        """The number of contiguous ranges of its samples; more than one only with refcount-lazy.
-
-        >>> SigSeg(np.zeros(3)).append(SigSeg(np.zeros(3), start=3)).pieces
-        2
-        """
-        return int(lib.xs_seg_pieces(self._handle))
-
-    @property
-    def nbytes(self) -> int:
-        """The size of its samples in bytes.
-
-        >>> SigSeg(np.zeros(3)).nbytes
-        24
-        """
-        return self._width * self.dtype.itemsize
-
-    def time_of(self, index: int) -> float:
-        """Return the time of sample `index` of the signal, in seconds.
-
-        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).time_of(2)
-        0.25
-        """
-        return self.timebase.time_of(index)
-
-    def index_at(self, time: float) -> int:
-        """Return the index of the last sample at or before `time`.
-
-        >>> SigSeg(np.zeros(3), timebase=Timebase(rate_hz=8.0)).index_at(0.3)
-        2
-        """
-        return self.timebase.index_at(time)
-
     # -- passing, joining, cutting -----------------------------------------------------------
 
     def share(self) -> SigSeg:
@@ -239,7 +129,6 @@ class SigSeg:
         xstream.errors.NotAdjacentError: cannot append [5, 7) to [0, 3): there is a gap of 2 samples
         """
         if other.__class__ is not SigSeg or self._signal is not other._signal:
-            _require_segment(other)
             unify_signals(self, other)
         width, more = self._width, other._width
         start = self._start if width else other._start
@@ -463,12 +352,6 @@ class _Consumed(SigSeg):
 CONSUMED = object.__new__(_Consumed)
 
 
-def _require_segment(other: object) -> None:
-    if not isinstance(other, SigSeg):
-        kind = type(other).__name__
-        raise DtypeError(f"only a SigSeg can be appended to a SigSeg, not {kind}")
-
-
 def _occupy(
     seg: SigSeg,
     width: int,
@@ -478,20 +361,15 @@ def _occupy(
     memory: str | MemoryManager | None,
 ) -> None:
     """Initialise `seg` with a block of uninitialised samples."""
-    width, start = operator.index(width), operator.index(start)
-    if width < 0:
-        raise SegmentRangeError(f"a segment cannot have {width} samples")
-    if not (start >= -_MAX_INDEX and start + width <= _MAX_INDEX):
-        raise SegmentRangeError(f"[{start}, {start + width}) is outside the indices of a signal")
-    if timebase is not None and not isinstance(timebase, Timebase):
-        raise TimebaseError(f"timebase must be a Timebase, not {timebase!r}")
+    width, start = checked_range(width, start)
+    timebase = checked_timebase(timebase)
     manager = current_manager(memory)
     handle = lib.xs_seg_new(manager._handle, start, width, dtype.itemsize)
     if not handle:
         raise manager.out_of_memory(f"a segment of {width:,} samples of {dtype}")
     seg._handle = handle
     seg._start, seg._width, seg._array = start, width, None
-    seg._signal = Signal(dtype, timebase or Timebase.index(), manager)
+    seg._signal = Signal(dtype, timebase, manager)
 
 
 def adopt(

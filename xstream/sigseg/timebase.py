@@ -12,7 +12,7 @@ from xstream.errors import TimebaseError
 
 __all__ = ["Timebase", "simplest_fraction"]
 
-_MAX_INDEX = 2**62
+MAX_INDEX = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class Timebase:
         """
         if self.rate_hz is None:
             raise TimebaseError("an index timebase has positions and no times")
-        if not _finite(time) or not self.time_of(-_MAX_INDEX) <= time < self.time_of(_MAX_INDEX):
+        if not _finite(time) or not self.time_of(-MAX_INDEX) <= time < self.time_of(MAX_INDEX):
             raise TimebaseError(f"no sample is at time {time!r}")
         estimate = (time - self.start_time) * self.rate_hz
         # Rounding can make the estimate wrong, so the times decide. If a float is coarser than the
         # rate, it may be off by many samples, hence doubling steps and a bisection.
-        at_or_before = after = math.floor(max(-_MAX_INDEX, min(estimate, _MAX_INDEX)))
+        at_or_before = after = math.floor(max(-MAX_INDEX, min(estimate, MAX_INDEX)))
         step = 1
         while self.time_of(at_or_before) > time:
             at_or_before -= step
