@@ -180,6 +180,26 @@ def test_kafka_stops_while_it_waits(broker: str) -> None:
     assert q.run(stop=stop).stopped
 
 
+@pytest.mark.parametrize("sends", [False, True])
+def test_kafka_without_a_broker_is_one_sentence_and_can_be_stopped(
+    sends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(**options: Any) -> None:
+        q, topic = xs.Query(), xs.io.kafka(f"127.0.0.1:{free_port()}", "t", np.float32)
+        if sends:
+            q.source(xs.io.array(np.ones(10, np.float32))).write(topic)
+        else:
+            q.source(topic).count()
+        q.run(**options)
+
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    run(stop=stop)
+    monkeypatch.setattr(sys.modules["xstream.io.kafka"], "_REACH_S", 0.2)
+    with pytest.raises(xs.InputError, match=r"kafka 127\.0\.0\.1:\d+ cannot be reached: "):
+        run()
+
+
 def produced(broker: str, topic: str, messages: list[Any]) -> None:
     """Messages of samples, and the empty one that ends the stream."""
     import confluent_kafka

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from xstream.io.output import Columns, Signals
 __all__ = ["KafkaTopic", "kafka"]
 
 _LOOK_S = 0.05
+#: How long a client waits for a broker at the beginning. Later it waits as long as it takes.
+_REACH_S = 10.0
 _BATCH = 500
 
 
@@ -65,8 +68,9 @@ class KafkaTopic(LiveChannel):
         except library.KafkaException as error:
             raise InputError(f"{self.label}: {error.args[0].str()}") from error
         begin = library.OFFSET_BEGINNING if first is None else first
-        consumer.assign([library.TopicPartition(self.topic, self.partition, begin)])
         try:
+            self.reach(consumer, over)
+            consumer.assign([library.TopicPartition(self.topic, self.partition, begin)])
             while not over.is_set():
                 for message in consumer.consume(_BATCH, _LOOK_S):
                     if message.error() is not None:
@@ -77,6 +81,21 @@ class KafkaTopic(LiveChannel):
                         yield message.offset(), self.columns_of(message.value())
         finally:
             consumer.close()
+
+    def reach(self, client: Any, over: threading.Event) -> None:
+        """Wait for an answer of a broker; raise an InputError if there is none for long."""
+        import confluent_kafka as library
+
+        until = time.monotonic() + _REACH_S
+        while not over.is_set():
+            try:
+                client.list_topics(self.topic, timeout=4 * _LOOK_S)
+                return
+            except library.KafkaException as error:
+                if time.monotonic() > until:
+                    raise InputError(
+                        f"{self.label} cannot be reached: {error.args[0].str()}"
+                    ) from error
 
     def _check(self, error: Any, library: Any) -> None:
         """Raise an InputError for errors that do not pass by themselves."""
@@ -161,6 +180,7 @@ class KafkaWriter:
 
         self.channel, self.signals, self.over = channel, signals, over
         self._failed: str = ""
+        self._reached = False
         try:
             self._producer = library.Producer(channel._settings(log_level=0))
         except library.KafkaException as error:
@@ -171,6 +191,9 @@ class KafkaWriter:
             self._failed = error.str()
 
     def _send(self, data: bytes) -> None:
+        if not self._reached:
+            self.channel.reach(self._producer, self.over)
+            self._reached = True
         while not self.over.is_set():
             try:
                 self._producer.produce(

@@ -240,10 +240,22 @@ class _LiveWriter(Writer):
         self._thread.start()
 
     def end(self, outcome: Outcome) -> None:
-        """Send the rest; a peer that takes nothing is given up if the run was stopped."""
-        if outcome != "done":
-            threading.Timer(GRACE_S if outcome == "stopped" else 0.0, self.stopped.set).start()
+        """Send the rest."""
+        if outcome == "failed":
+            self.stopped.set()
         super().end(outcome)
+
+    def wait_for(self, thread: threading.Thread) -> None:
+        """Wait until the rest is sent. After a stop a peer that takes nothing is given up."""
+        try:
+            while thread.is_alive():
+                thread.join(0.05)
+                if self.stop_asked():
+                    thread.join(GRACE_S)
+                    self.stopped.set()
+        except KeyboardInterrupt:
+            self.stopped.set()
+        thread.join()
 
     def _described(self, error: BaseException) -> BaseException:
         if isinstance(error, OSError):

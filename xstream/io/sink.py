@@ -148,9 +148,13 @@ class Writer(Watched):
         lib.xs_drain_close(self.drain)
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.join()
+            self.wait_for(thread)
             if self.error is not None and outcome != "failed":
                 raise self.error
+
+    def wait_for(self, thread: threading.Thread) -> None:
+        """Wait until the rest is written."""
+        thread.join()
 
     def ask(self) -> None:
         """Begin to flush, so that several sinks do so at the same time."""
