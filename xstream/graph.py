@@ -9,6 +9,7 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from xstream.engine.operator import Operator
 from xstream.engine.schema import Schema
@@ -16,7 +17,16 @@ from xstream.errors import GraphError, SchemaError
 from xstream.ops.basic import Feedback
 from xstream.ops.relation import Relation, Use
 
-__all__ = ["Edge", "Graph", "Node", "Port", "RelationRef", "SinkRef", "check_operator"]
+__all__ = [
+    "Edge",
+    "Graph",
+    "Node",
+    "Port",
+    "RelationRef",
+    "SinkRef",
+    "WriteTarget",
+    "check_operator",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +224,10 @@ def check_operator(operator: object) -> None:
         raise GraphError(
             f"expected an operator such as xs.io.array(samples), not {reprlib.repr(operator)}"
         )
+
+
+class WriteTarget(Protocol):
+    """Something that a stream can be written to."""
+
+    def sink_operator(self) -> Operator:
+        """The operator that takes the tuples."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from xstream.engine.operator import Operator
 from xstream.engine.schema import SchemaLike
 from xstream.errors import GraphError
-from xstream.graph import Port, RelationRef, SinkRef
+from xstream.graph import Port, RelationRef, SinkRef, WriteTarget
 from xstream.kernels.apply import Sink, apply
 from xstream.kernels.kernel import Kernel
 from xstream.ops.basic import Collect, Count, Merge, Ordered, Pass
@@ -27,13 +27,6 @@ from xstream.ops.zip import Zip
 from xstream.partition import Partition
 
 __all__ = ["Stream"]
-
-
-class WriteTarget(Protocol):
-    """Something that a stream can be written to."""
-
-    def sink_operator(self) -> Operator:
-        """The operator that takes the tuples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Protocol
 
 import psutil
@@ -50,14 +49,9 @@ class Live:
         self._progress.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove the bar."""
-        self._progress.__exit__(kind, error, trace)
+        self._progress.__exit__(*error)
 
     def __call__(self, result: RunFigures) -> None:
         """Show the progress."""

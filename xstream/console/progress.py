@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TextIO
 
 __all__ = ["Progress"]
@@ -53,12 +52,7 @@ class Progress:
         self._shown_at = self._began + QUIET_S - LINE_EVERY_S
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove the bar; plain lines stay."""
         if self._bar is not None:
             self._bar.stop()

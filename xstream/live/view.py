@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from xstream.errors import GraphError, InputError, XStreamError
@@ -94,12 +93,7 @@ class Live:
         self._kept = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close them."""
         self._kept = False
         self._close()

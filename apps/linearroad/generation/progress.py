@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 
 from linearroad.generation.layout import Layout
 from xstream import console
+from xstream.console.background import repeated
 
 __all__ = ["Show", "Work", "show", "silent"]
 
@@ -56,23 +56,15 @@ def silent(work: Work, layout: Layout) -> Iterator[None]:
 @contextmanager
 def show(work: Work, layout: Layout) -> Iterator[None]:
     """Show a progress bar on a terminal, else plain lines. The rate excludes earlier work."""
-    stop = threading.Event()
     total = work.done_before + sum(work.sizes.values())
     with console.Progress(work.what, total, work.unit) as progress:
         progress.resume_at(work.done_before)
 
-        def watch() -> None:
-            pause_s = POLL_S
-            while not stop.wait(pause_s):
-                began = time.monotonic()
-                progress.update(work.done(layout))
-                # Listing many files on shared storage must not keep it busy.
-                pause_s = max(POLL_S, 20 * (time.monotonic() - began))
+        def look() -> float:
+            began = time.monotonic()
+            progress.update(work.done(layout))
+            # Listing many files on shared storage must not keep it busy.
+            return max(POLL_S, 20 * (time.monotonic() - began))
 
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
+        with repeated(look, POLL_S):
             yield
-        finally:
-            stop.set()
-            thread.join()

@@ -7,7 +7,6 @@ below `groups`; `summary.json` is written last and says that all of them are com
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -48,6 +47,7 @@ from linearroad.storage import (
     remove_tree,
 )
 from xstream.console import interrupted_with
+from xstream.console.background import repeated
 from xstream.console.folder import result_folder
 from xstream.errors import InputError
 
@@ -159,18 +159,12 @@ def _started_together(job: Job, shares: Sequence[Share]) -> Iterator[None]:
     if job.options.speed is None or (job.work / START).is_file():
         yield
         return
-    stop = threading.Event()
 
-    def watch() -> None:
-        while not stop.wait(POLL_S):
-            if len(list(job.work.glob("ready-*"))) >= len(shares):
-                write_json(job.work / START, {"at": time.time() + LEAD_S})
-                return
+    def look() -> float | None:
+        if len(list(job.work.glob("ready-*"))) < len(shares):
+            return POLL_S
+        write_json(job.work / START, {"at": time.time() + LEAD_S})
+        return None
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    with repeated(look, POLL_S):
         yield
-    finally:
-        stop.set()
-        thread.join()

@@ -8,14 +8,14 @@ one begins with the latest point; attempts never write to the same file.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from linearroad.generation.manifest import Entry, read_json, write_json
 from linearroad.storage import BLOCK_BYTES, remove_tree, upload
+from xstream.console.background import repeated
 from xstream.errors import XStreamError
 from xstream.recovery.format import read_checkpoint
 
@@ -73,22 +73,14 @@ class Shipment:
     def shipping(self) -> Iterator[None]:
         """Copy checkpoints while the run takes them. An error of storage does not end the run: it
         only goes further back after a loss."""
-        stop = threading.Event()
 
-        def watch() -> None:
-            while not stop.wait(LOOK_S):
-                try:
-                    self.ship()
-                except (OSError, XStreamError):
-                    continue  # the next one may succeed
+        def look() -> float:
+            with suppress(OSError, XStreamError):  # the next one may succeed
+                self.ship()
+            return LOOK_S
 
-        thread = threading.Thread(target=watch, daemon=True, name="shipment")
-        thread.start()
-        try:
+        with repeated(look, LOOK_S):
             yield
-        finally:
-            stop.set()
-            thread.join()
 
     def ship(self) -> bool:
         """Copy the latest checkpoint, if it has not been copied; returns whether it was."""
