@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# Busy machines must not make a test fail.
+settings.register_profile("without-deadline", deadline=None)
+settings.load_profile("without-deadline")
 
 TESTS = Path(__file__).parent
 SPARK = "spark"

@@ -39,17 +39,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def stats_table(stats: Mapping[str, OperatorStats]) -> str:
-    """Return the statistics of operators, one per row."""
+def stats_table(stats: Mapping[str, OperatorStats], named: bool = True) -> str:
+    """Return the statistics of operators, one per row, with their names or without."""
     busy = sum(each.busy_ns for each in stats.values())
+    first = 0 if named else 1
     return table(
-        COLUMNS,
+        COLUMNS[first:],
         (
             (
                 name, f"{each.tuples:,}", f"{each.samples:,}", f"{each.emitted:,}",
                 f"{each.busy_ns / 1e6:,.3f}", f"{each.busy_ns / busy:.1%}" if busy else "",
                 f"{each.queue_peak:,}", f"{each.dropped:,}",
-            )
+            )[first:]
             for name, each in stats.items()
         ),
     )  # fmt: skip

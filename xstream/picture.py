@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
 from xstream.drawing import NODE_WIDTH, edge_label
 from xstream.fusion import chains
@@ -26,6 +28,14 @@ _STYLE = (
     # Inside a page or a notebook it has the colour of the text; as a file of its own, this.
     ".xs:root{color:#33475b}@media(prefers-color-scheme:dark){.xs:root{color:#d5dee7}}"
 )
+
+
+class Written(NamedTuple):
+    """A line of text beside an edge: its middle, its baseline, and what it says."""
+
+    x: float
+    y: float
+    line: str
 
 
 class Picture(str):
@@ -62,13 +72,20 @@ def picture(query: Graph) -> Picture:
     room = [Box(width, box.height) for width, box in zip(wide, boxes, strict=True)]
     found = layered(room, [(first, second) for first, second, _ in ends])
     fused = {number for chain in chains(query) for number in chain}
-    parts: list[str] = []
-    for (first, second, port), path, lines in zip(ends, found.paths, labels, strict=True):
-        shown = _clipped(path, boxes[first], boxes[second])
-        parts.extend(_edge(query, query.nodes[second], port, shown, lines))
+    shown = [
+        _clipped(path, boxes[first], boxes[second])
+        for (first, second, _), path in zip(ends, found.paths, strict=True)
+    ]
+    written = [
+        _places(query.nodes[second], path, lines)
+        for (_, second, _), path, lines in zip(ends, shown, labels, strict=True)
+    ]
+    width, height = found.width + 2 * MARGIN, found.height + 2 * MARGIN
+    gaps, parts = _gaps([place for places in written for place in places], width, height)
+    for (_, second, port), path, places in zip(ends, shown, written, strict=True):
+        parts.extend(_edge(query, query.nodes[second], port, path, places, gaps))
     for node, box, lines, centre in zip(query.nodes, boxes, texts, found.centres, strict=True):
         parts.extend(_node(node, box, lines, centre, node.id in fused))
-    width, height = found.width + 2 * MARGIN, found.height + 2 * MARGIN
     return Picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="xs" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" '
@@ -109,7 +126,8 @@ def _clipped(
 
 
 def _edge(
-    query: Graph, node: Node, port: int, path: Sequence[tuple[float, float]], lines: Sequence[str]
+    query: Graph, node: Node, port: int, path: Sequence[tuple[float, float]],
+    places: Sequence[Written], gaps: str,
 ) -> Iterator[str]:  # fmt: skip
     if not path:
         return
@@ -124,16 +142,43 @@ def _edge(
     x, y = path[-1]
     back = -7 if path[-2][1] < y else 7
     yield (
-        f'<g><title>{escape(f"{name}{carried}")}</title><path class="edge" d="{drawn}"/>'
+        f'<g><title>{escape(f"{name}{carried}")}</title><path class="edge" {gaps}d="{drawn}"/>'
         f'<path class="tip" d="M{x:.1f} {y:.1f}l-3.5 {back}h7z"/>'
     )
-    # Edges from one operator part at their ends, edges to one operator at their beginnings.
-    ends = path[:2] if _has_several(node) else path[:-3:-1]
-    (x0, y0), (x1, y1) = ends
-    for number, line in enumerate(lines):
-        at = y0 + ALONG * (y1 - y0) + 3 + 10 * (number - (len(lines) - 1) / 2)
-        yield f'<text class="carried" x="{x0:.1f}" y="{at:.1f}">{escape(line)}</text>'
+    for place in places:
+        where = f'x="{place.x:.1f}" y="{place.y:.1f}"'
+        yield f'<text class="carried" {where}>{escape(place.line)}</text>'
     yield "</g>"
+
+
+def _places(node: Node, path: Sequence[tuple[float, float]], lines: Sequence[str]) -> list[Written]:
+    """Where the lines of an edge's label stand.
+
+    Edges from one operator part at their ends, edges to one operator at their beginnings.
+    """
+    if not path:
+        return []
+    (x0, y0), (_, y1) = path[:2] if _has_several(node) else path[:-3:-1]
+    top = y0 + ALONG * (y1 - y0) + 3 - 10 * (len(lines) - 1) / 2
+    return [Written(x0, top + 10 * number, line) for number, line in enumerate(lines)]
+
+
+def _gaps(places: Sequence[Written], width: float, height: float) -> tuple[str, list[str]]:
+    """The attribute and the mask that leave edges out behind text, on a ground of any colour."""
+    if not places:
+        return "", []
+    area = f'x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    holes = "".join(
+        f'<rect x="{place.x - half:.1f}" y="{place.y - 9:.1f}" width="{2 * half:.1f}" height="12"/>'
+        for place in places
+        for half in [SMALL_CHARACTER * len(place.line) / 2 + 2]
+    )
+    # Several pictures may be in one page.
+    name = f"xs{zlib.crc32((area + holes).encode()):08x}"
+    return f'mask="url(#{name})" ', [
+        f'<mask id="{name}" maskUnits="userSpaceOnUse" {area}><rect {area} fill="#fff"/>{holes}'
+        "</mask>"
+    ]
 
 
 def _has_several(node: Node) -> bool:

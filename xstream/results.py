@@ -210,7 +210,9 @@ class Results:
         return f"<p><code>{escape(repr(self))}</code></p>{stats_table(self.stats)}"
 
     def __repr__(self) -> str:
+        seconds = self.wall_seconds
+        took = f"{seconds:,.3f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
         return (
             f"<Run of {self.query.name}: {self._phase}, {self.source_samples:,} samples in "
-            f"{self.wall_seconds:.3f} s, {self.scheduler.name}, {self.manager.name}>"
+            f"{took}, {self.scheduler.name}, {self.manager.name}>"
         )

@@ -23,7 +23,7 @@ from xstream.sched import Scheduler
 from xstream.sched.threads import MEASURE_MOST_NS, MEASURE_NS, MEASURE_WAIT_NS, PartThreads
 from xstream.sigseg import MemoryManager
 from xstream.statistics import Counted, Delays, OperatorCost, OperatorStats
-from xstream.views import View
+from xstream.views import View, shown
 
 __all__ = [
     "Counted",
@@ -123,7 +123,7 @@ class Run(Results):
         >>> run.stopped
         False
         """
-        with _shown(self, view):
+        with shown(self, view):
             self._execute_shown(progress, stop)
 
     def _execute_shown(
@@ -295,23 +295,6 @@ class Run(Results):
 
     def _run_again(self, graph: Graph) -> None:
         Run(graph, self.scheduler, self.manager, None, fuse=False).execute()
-
-
-@contextmanager
-def _shown(run: Run, view: View | None) -> Iterator[None]:
-    """Show a run in a view until it is over."""
-    if view is None:
-        yield
-        return
-    view.begin(run)
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        view.end(run, error)
 
 
 def _nothing() -> None:

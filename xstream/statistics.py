@@ -79,7 +79,7 @@ class OperatorStats:
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
-        return stats_table({"": self})
+        return stats_table({"": self}, named=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ Views are in a room above this one (`xstream.live`), and the package itself says
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from xstream.run import Run
 
-__all__ = ["View", "open_view", "use_views"]
+__all__ = ["View", "open_view", "shown", "use_views"]
 
 
 class View(Protocol):
@@ -37,3 +38,20 @@ def use_views(opener: Callable[[object], View]) -> Callable[[object], View]:
 def open_view(asked: object) -> View:
     """The view for the value of `live=`."""
     return _openers[0](asked)
+
+
+@contextmanager
+def shown(run: Run, view: View | None) -> Iterator[None]:
+    """Show a run in a view until the block is over."""
+    if view is None:
+        yield
+        return
+    view.begin(run)
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        view.end(run, error)

@@ -29,6 +29,7 @@ def _short_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     from xstream.bench import (
         elementwise,
         enginebench,
+        live,
         loading,
         pythonop,
         ratecontrol,
@@ -41,7 +42,7 @@ def _short_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(path: Path | None) -> Any:
         return (piece, recording.RATE_HZ) if path is None else recording.read_recording(path)
 
-    for module in (elementwise, enginebench, loading, pythonop, ratecontrol, table1):
+    for module in (elementwise, enginebench, live, loading, pythonop, ratecontrol, table1):
         monkeypatch.setattr(module, "read_recording", read)
 
 
@@ -70,6 +71,7 @@ COMMANDS = {
     "enginebench": (*SMALL, "--operators", "20"),
     "pythonop": SMALL,
     "ratecontrol": ("--trials", "1", "--seconds", "0.002", "--window", "256"),
+    "live": ("--trials", "2", "--seconds", "0.01", "--window", "256", "--operators", "20"),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
+from tests.browser import KEEP
 from tests.live.browser import CHROMIUM, Browser, Page, browsing
 from tests.live.graphs import running
 
@@ -19,8 +19,6 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
-#: Where pictures of the page are kept, for people to look at.
-PICTURES = os.environ.get("XSTREAM_PICTURES")
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +77,8 @@ def test_the_page_follows_a_run_to_its_end(browser: Browser) -> None:
         assert drawn(page, "#detail canvas") > 200
         page.until(f"window.xstream.state.curves.t.length > {points}")
         assert page.value("window.xstream.state.curves.tuples.at(-1)") > 0
+        # No curve begins with a zero that was only the absence of a rate.
+        assert page.value("window.xstream.state.totals.samples[0]") > 0
         stop.set()
         page.until("document.getElementById('phase').textContent === 'stopped'")
     total = page.value(cell)
@@ -168,5 +168,5 @@ def test_the_page_fits_every_screen(browser: Browser, width: int, dark: bool) ->
 
 
 def picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.picture(Path(PICTURES) / f"{name}.png")
+    if KEEP:
+        page.picture(Path(KEEP) / f"{name}.png")

@@ -11,15 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 import xstream as xs
 from xstream.engine.operator import Operator
 from xstream.testing import run_operator
-
-# A kernel compiles in the first example, and the machine may be busy with something else.
-settings.register_profile("operators", deadline=None)
-settings.load_profile("operators")
 
 EVERYWHERE = [
     *product(xs.SCHEDULER_NAMES, xs.MANAGER_NAMES, (64, None), (False,)),

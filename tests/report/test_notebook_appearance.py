@@ -55,7 +55,7 @@ def test_a_notebook_shows_a_graph_a_waveform_and_tables(
     browser.appear(form)
     browser.open(page.as_uri())
     assert [*browser.run(INSPECT), *browser.errors()] == []
-    assert browser.run("document.querySelectorAll('#Query svg rect').length") == 6
+    assert browser.run("document.querySelectorAll('#Query svg rect.box').length") == 6
     assert browser.run("document.querySelector('#SigSeg polyline').getBBox().width") > 500
     assert browser.run("document.querySelectorAll('#Run tbody tr').length") == 6
     assert browser.run("document.querySelectorAll('#OperatorStats tbody tr').length") == 1

@@ -17,6 +17,7 @@ from xstream.run import Run
 from xstream.sched import scheduler
 from xstream.sigseg import SigSeg, memory_manager
 from xstream.stream import Stream
+from xstream.views import View, shown
 
 __all__ = ["KINDS", "Declared", "Engine", "Passchain", "Silencefilter", "Statfilter", "joined"]
 
@@ -44,8 +45,11 @@ class Engine:
             threads=self.threads,
         ).uninterrupted()  # fmt: skip
 
-    def timed_run(self, query: Query) -> tuple[Run, Trial]:
-        """Run a query and time loading separately, which is all work before the first tuple."""
+    def timed_run(self, query: Query, view: View | None = None) -> tuple[Run, Trial]:
+        """Run a query and time loading separately, which is all work before the first tuple.
+
+        A view shows the run; neither its beginning nor its end are timed.
+        """
         query.validate()
         with Stopwatch() as loading:
             manager = memory_manager(self.memory)
@@ -53,7 +57,7 @@ class Engine:
                 query, scheduler(self.scheduler), manager, self.tuple_burst, debug=False,
                 fuse=self.fuse, threads=self.threads,
             )  # fmt: skip
-        with Stopwatch() as running:
+        with shown(run, view), Stopwatch() as running:
             run.execute()
         run.uninterrupted()
         return run, running.trial(run.source_samples, self.clock, loading.wall_seconds)

@@ -17,7 +17,9 @@ from xstream.console import Progress
 from xstream.errors import InputError
 from xstream.query import Query
 
-__all__ = ["GROUP", "application", "applications", "line_that_failed", "script_query"]
+__all__ = [
+    "GROUP", "application", "applications", "lasting", "line_that_failed", "script_query",
+]  # fmt: skip
 
 #: Group of the entry points of queries: functions (query, window, repeat).
 GROUP = "xstream.queries"
@@ -48,6 +50,12 @@ def application(
         declare(query, window, repeat)
         return query
 
+    chosen = lasting(declared, seconds, told)
+    return lambda: chosen
+
+
+def lasting(declared: Callable[[int], Query], seconds: float, told: Progress) -> Query:
+    """Return a query with repetitions for about the given run time."""
     declared(1).run(debug=False).uninterrupted()  # compiles its kernels
     repeat = 1
     while True:
@@ -57,10 +65,8 @@ def application(
         query.run(debug=False).uninterrupted()
         took = perf_counter() - begin
         if took > seconds / 4 or repeat >= 1 << 16:
-            break
+            return declared(max(1, round(repeat * seconds / took)))
         repeat *= 4
-    chosen = declared(max(1, round(repeat * seconds / took)))
-    return lambda: chosen
 
 
 class _Found(BaseException):

@@ -277,6 +277,28 @@ def threads(
     )  # fmt: skip
 
 
+@app.command()
+def live(
+    subject: Annotated[
+        str, typer.Argument(help="chain, or an application with a query, for example linearroad.")
+    ] = "chain",
+    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
+    kind: Kind = "library", operators: Operators = 1000, trials: Trials = 9,
+    seconds: Seconds = 4.0, clock: Clock = "wall", json: Json = False,
+) -> None:  # fmt: skip
+    """Measure what a live view with an open page costs: a chain, or an application's query."""
+    from functools import partial
+
+    from xstream.bench.live import live as run
+    from xstream.live import Live
+
+    _measure(
+        partial(run, subject=subject, page_view=Live(say=lambda line: None)), "live", json,
+        scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
+        trials=trials, seconds=seconds, clock=clock,
+    )  # fmt: skip
+
+
 app.command()(bench_history.record)
 app.command()(bench_history.compare)
 

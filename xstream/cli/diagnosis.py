@@ -20,6 +20,7 @@ __all__ = ["BROKEN", "MISSING", "OK", "Finding", "examine"]
 #: It works; an optional part is not there; a required part does not work.
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 
+ABSENT = " is not installed"
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17
 #: Programs under which a browser for screenshots may be installed.
@@ -113,7 +114,7 @@ def _installed(requirements: list[tuple[str, str]]) -> tuple[list[str], list[str
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            wrong.append(f"{name} is not installed")
+            wrong.append(name + ABSENT)
             continue
         if _numbers(version) < _numbers(oldest):
             wrong.append(f"{name} {version} is older than {oldest}")
@@ -145,11 +146,25 @@ def _extras() -> list[Callable[[], Finding]]:
         except metadata.PackageNotFoundError:
             good, wrong = [], ["xstream is not installed"]
         if wrong:
-            found = f"{', '.join(wrong)}; needed for {' and '.join(uses[extra])}"
+            needed = " and ".join(dict.fromkeys(uses[extra]))
+            found = f"{_together(wrong)}; needed for {needed}"
             return Finding(name, MISSING, found, f"run pip install 'xstream[{extra}]'")
         return Finding(name, OK, ", ".join(good))
 
     return [lambda extra=extra: check(extra) for extra in sorted(uses)]  # type: ignore[misc]
+
+
+def _together(wrong: list[str]) -> str:
+    """One phrase for all packages that are absent.
+
+    >>> _together(["duckdb is not installed", "plotly 5 is older than 6", "zmq is not installed"])
+    'duckdb, zmq are not installed, plotly 5 is older than 6'
+    """
+    absent = [line.removesuffix(ABSENT) for line in wrong if line.endswith(ABSENT)]
+    others = [line for line in wrong if not line.endswith(ABSENT)]
+    if absent:
+        others.insert(0, f"{', '.join(absent)} {'are' if absent[1:] else 'is'} not installed")
+    return ", ".join(others)
 
 
 def _first_line(*command: str) -> str | None:

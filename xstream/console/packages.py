@@ -19,12 +19,12 @@ class OptionalPackage(NamedTuple):
 
 OPTIONAL_PACKAGES = {
     "confluent_kafka": OptionalPackage("kafka", "Kafka topics"),
-    "duckdb": OptionalPackage("yabench", "YABench's oracle of records"),
+    "duckdb": OptionalPackage("yabench", "YABench's oracles"),
     "hypothesis": OptionalPackage("testing", "the strategies of xstream.testing"),
-    "jsonschema": OptionalPackage("sigmf", "the metadata of SigMF recordings"),
-    "pandas": OptionalPackage("linearroad", "Linear Road's validator"),
+    "jsonschema": OptionalPackage("sigmf", "SigMF recordings"),
+    "pandas": OptionalPackage("linearroad", "Linear Road's generator and validator"),
     "plotly": OptionalPackage("report", "HTML pages"),
-    "pyoxigraph": OptionalPackage("yabench", "YABench's oracle of RDF streams"),
+    "pyoxigraph": OptionalPackage("yabench", "YABench's oracles"),
     "pyspark": OptionalPackage("linearroad", "Linear Road's generator and validator"),
     "sigmf": OptionalPackage("sigmf", "SigMF recordings"),
     "soundfile": OptionalPackage("audio", "sound files"),

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 __all__ = ["waveform"]
 
 WIDTH, HEIGHT = 600, 96
+#: Visible on light and on dark pages.
+STROKE = "#3b8fd4"
 
 
 def waveform(samples: NDArray[Any]) -> str:
@@ -43,6 +45,7 @@ def waveform(samples: NDArray[Any]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
         f'height="{HEIGHT}" style="max-width:100%;height:auto" role="img">'
         f"<title>{len(values):,} samples from {low:g} to {high:g}</title>"
-        f'<polyline points="{" ".join(points)}" fill="none" stroke="#1f77b4" '
+        f'<polyline points="{" ".join(points)}" fill="none" stroke="{STROKE}" '
+        'stroke-width="1.4" vector-effect="non-scaling-stroke" '
         'stroke-linejoin="round" stroke-linecap="round"/></svg>'
     )

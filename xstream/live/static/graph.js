@@ -26,7 +26,7 @@ export class GraphView {
     this.inputs = header.nodes.map(() => 0);
     for (const [, target] of header.edges) this.inputs[target] += 1;
     const high = this.down ? 480 : Math.min(size[1] * 1.1 + 150, 0.72 * window.innerHeight, 576);
-    this.canvas.parentElement.style.height = `${Math.max(high, 300)}px`;
+    this.canvas.parentElement.style.height = `${Math.max(high, this.down ? 300 : 480)}px`;
     this.lines = header.nodes.map(([name]) => wrapped(name, Math.floor((node[0] - 16) / 7)));
     this.fit();
   }

@@ -75,7 +75,8 @@ function addPoint(frame) {
     if (series.t.length > MOST_POINTS) for (const values of Object.values(series)) values.shift();
   };
   state.admitted = admitted;
-  if (state.replay) return;  // its curves are complete
+  // The curves of a replay are complete, and the first frame, which may come twice, has no rates.
+  if (state.replay || state.past[0].t >= frame.t) return;
   add(totals, { samples: admitted, live: frame.memory.live, process: frame.memory.process });
   const i = state.chosen;
   if (i >= 0 && curves)
@@ -128,9 +129,9 @@ function tiles() {
   const dropped = frame.counters[DROPPED].reduce((a, b) => a + b, 0);
   if (dropped) shown.push([short(dropped), "dropped"]);
   for (const [source, [, , p99, worst]] of Object.entries(frame.lateness ?? {}).slice(0, 2))
-    shown.push([nanoseconds(p99), `lateness of ${source}, 99 %; worst ${nanoseconds(worst)}`]);
+    shown.push([nanoseconds(p99), `lateness of ${source}, 99\u00a0%; ${longest(worst)}`]);
   for (const [source, [, , p99, worst]] of Object.entries(frame.latency ?? {}).slice(0, 2))
-    shown.push([nanoseconds(p99), `latency from ${source}, 99 %; worst ${nanoseconds(worst)}`]);
+    shown.push([nanoseconds(p99), `latency from ${source}, 99\u00a0%; ${longest(worst)}`]);
   if (frame.rings) shown.push([frame.rings.map((fill) => percent(fill)).join(", "), `rings between ${frame.rings.length + 1} threads`]);
   const place = $("tiles");
   while (place.children.length > shown.length) place.lastChild.remove();
@@ -145,6 +146,8 @@ function tiles() {
     setText(tile.lastChild, words);
   });
 }
+
+const longest = (ns) => `worst ${nanoseconds(ns)}`.replaceAll(" ", "\u00a0");
 
 const setText = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 

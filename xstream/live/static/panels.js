@@ -58,7 +58,7 @@ class HeatMap {
 
   draw() {
     const [context, width, height] = prepared(this.canvas);
-    const frame = (this.frame = { left: 34, top: 6, right: width - 4, bottom: height - 32 });
+    const frame = (this.frame = { left: 34, top: 18, right: width - 4, bottom: height - 32 });
     const numbers = [...this.columns.keys()].sort((a, b) => a - b);
     const first = numbers[0] ?? 0, last = numbers[numbers.length - 1] ?? 0;
     this.span = [first, Math.max(last - first + 1, 10)];
@@ -120,7 +120,7 @@ class HeatMap {
     context.fillText(short(this.low), from - 4, frame.bottom + 27);
     context.textAlign = "left";
     context.fillText(`${short(this.high)} ${this.unit}`, to + 4, frame.bottom + 27);
-    context.fillText(this.up, frame.left, frame.bottom + 27);
+    context.fillText(this.up, 2, 10);
   }
 
   #tell(event) {
@@ -189,7 +189,7 @@ class Delays {
       bar.style.width = `${Math.min(100 * (value / limit), 100)}%`;
       track.append(bar);
     }
-    const figures = `median ${p50} ${this.unit}, worst ${worst} of ${limit} ${this.unit}` +
+    const figures = `median ${p50} ${this.unit}, worst ${worst} ${this.unit}, limit ${limit} ${this.unit}` +
       (late ? `, ${late.toLocaleString("en")} late` : "");
     return [cell(name), track, cell(figures, late ? "figures bad" : "figures")];
   }
