@@ -11,7 +11,7 @@ from yabench.bindings import Bag, Binding, Score, bag_size, differing, f1_of, ma
 from yabench.columns import Comparison, compare
 from yabench.oracle import Oracle
 from yabench.pairing import Pairs, paired
-from yabench.reports import expected_reports
+from yabench.reports import content_changed, expected_reports
 from yabench.windows import Scope, Window, Windowing
 
 __all__ = ["Judged", "Judgement", "judge"]
@@ -99,7 +99,10 @@ def judge(
             known[window.number] = expected_reports(oracle, windowing, window, window.scope)
         return known[window.number]
 
-    pairs = paired(answers, windows, windowing, expected)
+    def changed(window: Window, time_ms: float) -> bool:
+        return content_changed(oracle, windowing, window, time_ms)
+
+    pairs = paired(answers, windows, windowing, expected, changed)
     judged = []
     for done, window in enumerate(windows):
         if progress:

@@ -49,13 +49,15 @@ def paired(
     windows: Sequence[Window],
     windowing: Windowing,
     expected: Callable[[Window], Bag],
+    changed: Callable[[Window, float], bool],
 ) -> Pairs:
     """Pair results with windows: by the end that they name, else by order of arrival.
 
-    `expected` is called only with content-change.
+    With content-change, `expected` are the bindings of all reports of a window, and `changed` says
+    whether the content of a window has changed by some time, since it is active.
     """
     if windowing.policy == "content-change":
-        return _pair_changes(answers, windows, windowing, expected)
+        return _pair_changes(answers, windows, windowing, expected, changed)
     pairs, by_end = Pairs(), {window.end: window for window in windows}
     unnamed = []
     for answer in answers:
@@ -100,11 +102,13 @@ def _pair_changes(
     windows: Sequence[Window],
     windowing: Windowing,
     expected: Callable[[Window], Bag],
+    changed: Callable[[Window, float], bool],
 ) -> Pairs:
     """Pair the reports of an engine that reports when the content changes.
 
-    A report belongs to the window that was active when it arrived; to the one before it if that
-    one still lacks these bindings, because a report may be late by up to one slide.
+    A report belongs to the window that was active when it arrived. It belongs to the one before,
+    because it may be late by up to one slide, if that one still lacks these bindings, and the
+    active window does not, or has not changed yet.
     """
     pairs = Pairs()
     lacking: dict[int, _Lacking] = {}
@@ -120,11 +124,14 @@ def _pair_changes(
         if time is not None:
             position = int(time // windowing.slide_ms)
         active = [windows[i] for i in (position - 1, position) if 0 <= i < len(windows)]
+        default = None
         if time is None:
             active = list(windows[max(0, position - 1) :])
-        home = next((window for window in active if lacked_by(window).has(answer)), None)
-        if home is None and time is not None and active and active[-1].number == position + 1:
-            home = active[-1]
+        elif active and active[-1].number == position + 1:
+            default = active[-1]
+            if changed(default, time):
+                active.reverse()
+        home = next((each for each in active if lacked_by(each).has(answer)), default)
         if home is None:
             pairs.stray.append(answer)
             continue

@@ -10,7 +10,7 @@ from yabench.near import NearBindings
 from yabench.oracle import Oracle
 from yabench.windows import Scope, Window, Windowing
 
-__all__ = ["expected_reports"]
+__all__ = ["content_changed", "expected_reports"]
 
 
 def expected_reports(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> Bag:
@@ -105,6 +105,13 @@ def _contents(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope
     if alone and _items_left(oracle, windowing, window, scope):
         contents.insert(0, Scope(scope.start, max(scope.start, window.opened)))
     return contents
+
+
+def content_changed(oracle: Oracle, windowing: Windowing, window: Window, time_ms: float) -> bool:
+    """Return whether the content has changed by a time, since the window is active."""
+    if oracle.items(Scope(window.opened, int(time_ms) + 1)):
+        return True
+    return _items_left(oracle, windowing, window, window.scope)
 
 
 def _items_left(oracle: Oracle, windowing: Windowing, window: Window, scope: Scope) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -253,6 +254,26 @@ def test_settings_of_the_command_line_win_over_those_of_a_test(tmp_path: Path) -
 def test_a_test_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(xs.InputError, match=words):
         read_tests(write_test(tmp_path, text))
+
+
+def test_the_test_file_of_the_documentation_works(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "yabench.md").read_text(encoding="utf-8")
+    files = re.findall(r"^`([\w.]+)`[^\n]*:\n```\w+\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert files[0][0] == "tests.toml"
+    for name, content in files:
+        (tmp_path / name).write_text(content)
+    fast = ["runs=1", "duration_s=6", "speed=10"]
+    tests = read_tests(tmp_path / "tests.toml", fast)[:1]
+    found = run_tests(tests, tmp_path / "out", Progress.silent())
+    assert [each["engine"] for each in found] == ["xstream", "duckdb"]
+    for each in found:
+        assert each["judged"]["strict"]["right"], each["failure"]
+        assert each["judged"]["strict"]["windows"][0]["expected"] > 0
+
+
+def test_a_test_file_that_does_not_exist_is_named() -> None:
+    with pytest.raises(xs.InputError, match="no test file e9"):
+        built_in(Path("e9"))
 
 
 @pytest.mark.parametrize("query", ["SELEC", "SELECT 1 AS x", "SELECT nothing FROM items"])

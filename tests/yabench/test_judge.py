@@ -186,6 +186,15 @@ def test_a_value_that_was_only_rounded_otherwise_is_not_new() -> None:
     assert judge(oracle, Windowing(10, 10, "content-change", only_new=True), once).right
 
 
+def test_a_report_that_was_lost_is_not_replaced_by_one_of_the_next_window() -> None:
+    """Both windows report the same value; the report at 13 belongs to the change at 12."""
+    oracle = ListOracle(items_at(3, 12), lambda items: [{"v": 1.0}] * bool(items), False)
+    lossy = judge(oracle, Windowing(10, 10, "content-change"), [answer(1, at=13)])
+    assert [window.recall for window in lossy.windows] == [0, 1]
+    late = judge(oracle, Windowing(10, 10, "content-change"), [answer(1, at=11), answer(1, at=13)])
+    assert late.right
+
+
 def test_numbers_with_rounding_errors_are_expected_once() -> None:
     """The report at 12 belongs to the second window: the first has its own, rounded."""
     oracle = ListOracle(items_at(3, 12), lambda items: [{"v": 1 / 3}] * bool(items), False)

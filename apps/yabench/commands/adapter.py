@@ -39,6 +39,7 @@ def new_command(
         raise InputError(f"{path} exists already")
     check_output_file(path)
     path.write_text(text, encoding="utf-8")
+    program = program if shutil.which(program) or program != "python" else "python3"
     typer.echo(
         f'{path}: try it with `xstream yabench run e1 --out DIR -D "engine={program} {path}"`'
     )
