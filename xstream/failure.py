@@ -33,8 +33,8 @@ def raise_failure(built: Assembly, rerun: Rerun) -> NoReturn:
     cause = cause or outside
     if cause is not None and not isinstance(cause, Exception):  # it is to end the program
         raise cause
-    # What a thread of a source or sink has met has nothing to do with the tuple.
-    alone = failure.port < 0 or outside is not None
+    # What a file or a thread of a source or sink has met has nothing to do with the tuple.
+    alone = failure.port < 0 or outside is not None or isinstance(cause, InputError)
     where = node.name if alone else _place(built, node, failure, rerun)
     if cause is None and built.regions.head_of(failure.op) is None:
         cause = node.operator.raised(failure.stand_in)

@@ -311,6 +311,8 @@ def _load(built: Assembly, stored: Stored, owners: Mapping[str, Recoverable]) ->
                 if key.startswith(prefix):
                     values[key.removeprefix(prefix)] = array
             owner.load_state(values)
+    except InputError as error:  # which is a ValueError
+        raise InputError(f"{stored.path} cannot be used: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{stored.path} cannot be used: {error!r} is missing or wrong") from error
 

@@ -93,6 +93,11 @@ class RunResult:
         return self.reports / self.wall_seconds if self.wall_seconds else 0.0
 
 
+def _said(name: str, value: Any) -> str:
+    """An option that a run was given, or not."""
+    return f"without {name}" if value is None else f"with {name} {value}"
+
+
 class AnswerSink:
     """Passes answers to the writer and updates the figures of the run.
 
@@ -169,10 +174,10 @@ class AnswerSink:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from there; raises an InputError if the run has other options."""
         for name, value in self.options.items():
-            if saved["options"].get(name) != value:
+            before = saved["options"].get(name)
+            if before != value:
                 raise xs.InputError(
-                    f"the checkpoint is of a run with {name} {saved['options'].get(name)}, and "
-                    f"this one has {value}"
+                    f"it is of a run {_said(name, before)}, and this is one {_said(name, value)}"
                 )
         result = self.result
         result.answers.update(saved["answers"])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,8 +136,10 @@ def test_a_checkpoint_of_other_options_is_refused(directory: Path, tmp_path: Pat
     first = RunOptions(checkpoint_s=1e-3, minutes=30)
     assert run(directory, tmp_path, History(), first, Interrupt(5)).interrupted
     other = RunOptions(checkpoint_s=1e-3, minutes=20, resume=True)
-    with pytest.raises(InputError, match="with --minutes 30, and this one has 20"):
+    with pytest.raises(InputError, match="with --minutes 30, and this is one with --minutes 20"):
         run(directory, tmp_path, History(), other)
+    with pytest.raises(InputError, match=r"cannot be used: it is .* is one without --minutes$"):
+        run(directory, tmp_path, History(), replace(other, minutes=None))
     assert (tmp_path / "output.csv").exists(), "a refused run leaves the output as it was"
 
 
@@ -181,6 +184,27 @@ def test_a_full_disk_is_one_sentence(
             run(directory, tmp_path, History(), again)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == whole
     assert not run(directory, tmp_path, History(), again).interrupted
+
+
+@pytest.mark.parametrize("checkpoint_s", [None, 1e-3])
+def test_a_full_disk_below_the_answers_is_one_sentence(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint_s: float | None
+) -> None:
+    options = RunOptions(checkpoint_s=checkpoint_s, resume=checkpoint_s is not None)
+    if options.resume:
+        assert run(directory, tmp_path, History(), options, Interrupt(5)).interrupted
+
+    def full(self: object, *columns: Sized) -> None:
+        if len(columns[0]):
+            raise InputError("output.csv cannot be written: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("linearroad.output.writers.CsvAnswers.write", full)
+        with pytest.raises(InputError) as caught:
+            run(directory, tmp_path, History(), options)
+    said = "output: output.csv cannot be written: No space left on device"
+    assert str(caught.value) == said
+    assert not run(directory, tmp_path, History(), options).interrupted
 
 
 def test_a_damaged_history_ends_a_resumed_run_before_its_answers(
