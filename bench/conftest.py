@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench.reporting import Report, describe_machine
+from bench.report import Report, describe_machine
 
 _report = Report()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bench.reporting import Report
+from bench.report import Report
 from xstream.bench.report import Report as Found
 from xstream.bench.settings import Settings
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.reporting import ROOT, Report
+from bench.report import ROOT, Report
 from xstream.bench.children import run_child
 
 #: CPU seconds for a query of ten operators, declared and run, with an empty cache.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.engine import SMALL, add_figures, measured
-from bench.reporting import Report
+from bench.report import Report
 from xstream.bench.settings import Settings
 
 

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 import xstream as xs
-from bench.reporting import Report
+from bench.report import Report
 
 GAIN = np.float32(1.01)
 TRIALS = 5

@@ -22,7 +22,7 @@ import pytest
 from linearroad.generation.manifest import read_manifest
 from linearroad.output.digests import read_digests
 
-from bench.reporting import Report
+from bench.report import Report
 
 COMMAND = [sys.executable, "-c", "import sys; from xstream.cli import main; sys.exit(main())"]
 MINUTES = int(os.environ.get("XSTREAM_MINUTES", "4"))

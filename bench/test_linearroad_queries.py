@@ -23,7 +23,7 @@ from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import read_manifest
 
 import xstream as xs
-from bench.reporting import ROOT, Report
+from bench.report import ROOT, Report
 
 MILLION = 1e6
 LEAST_PARQUET, LEAST_FLAT, LEAST_ALONE = 5.0, 1.5, 12.0  # million reports/s

@@ -21,7 +21,7 @@ from linearroad.rating.job import checked_base
 from linearroad.rating.originals import prepare
 from linearroad.rating.steps import call
 
-from bench.reporting import Report
+from bench.report import Report
 
 LEAST_MILLIONS = 16.0  # reports/s on two cores
 MOST_GIB = 6.0

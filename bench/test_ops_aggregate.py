@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from bench.reporting import Report
+from bench.report import Report
 from xstream.testing import list_source
 
 ROWS = 1 << 18  # few, so that some trials are undisturbed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
-from bench.reporting import Report
+from bench.report import Report
 from xstream.testing import list_source
 
 TUPLES = 1 << 16

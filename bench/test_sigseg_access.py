@@ -10,7 +10,7 @@ import pytest
 from xstream._native import ffi, lib
 
 from bench.core import PIECE, Accumulator
-from bench.reporting import Report
+from bench.report import Report
 
 SIZES = (10, 1_000, 100_000, 1_000_000)
 CALLS = 500

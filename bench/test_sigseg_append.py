@@ -10,7 +10,7 @@ from xstream._native import lib
 
 import xstream as xs
 from bench.core import PIECE, Accumulator
-from bench.reporting import Report, best_ns
+from bench.report import Report, best_ns
 
 THOUSAND, MILLION = 1_000, 1_000_000
 TURNS = 60

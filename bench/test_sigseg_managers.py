@@ -8,7 +8,7 @@ import numpy as np
 from xstream._native import lib
 
 import xstream as xs
-from bench.reporting import Report, best_ns
+from bench.report import Report, best_ns
 
 WIDTH = 4096
 CALLS = 500

@@ -11,7 +11,7 @@ import pytest
 from xstream._native import ffi, lib
 
 from bench.core import Accumulator
-from bench.reporting import Report
+from bench.report import Report
 
 PIECE = 4096
 MEGABYTES = (4, 64, 256)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import xstream as xs
-from bench.reporting import Report, best_ns
+from bench.report import Report, best_ns
 
 CALLS = 500
 

@@ -85,7 +85,7 @@ def pack(
     out: Annotated[Path, typer.Option(help="The archive (.tar.gz) or the folder to write.")],
 ) -> None:
     """Pack this environment for the executors of a cluster (XSTREAM_ENVIRONMENT)."""
-    from linearroad.packing import pack as written
+    from linearroad.archive import pack as written
 
     typer.echo(f"{out}: {written(out) / 2**20:,.0f} MiB")
 

@@ -10,7 +10,7 @@ from yabench.answers import Answer
 from yabench.bindings import Bag, Binding, Score, bag_size, differing, f1_of, matched, score, shown
 from yabench.columns import Comparison, compare
 from yabench.oracle import Oracle
-from yabench.pairing import Pairs, paired
+from yabench.pairs import Pairs, paired
 from yabench.reports import content_changed, expected_reports
 from yabench.windows import Scope, Window, Windowing
 

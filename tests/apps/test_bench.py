@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.bench.application import Form
 from xstream.bench.queries import Engine
 from xstream.query import Query, SinkRef

@@ -13,7 +13,7 @@ from detectaudio.outcome import SURE_DB
 from detectaudio.query import declare, detections, heard, sources
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.reference import applications
 
 ROOT = Path(__file__).resolve().parents[2]

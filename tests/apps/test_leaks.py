@@ -12,7 +12,7 @@ from leaks.outcome import SURE_DB
 from leaks.query import declare
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.reference import applications
 
 PRESSURE = generate(seconds=14.0, transients=6, leaks=3, snr_db=(30.0, 40.0), seed=4)

@@ -12,7 +12,7 @@ from localise import Call, Located, Scene, evaluate, generate, locate
 from localise._kernels import bearing, cross
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.testing import list_source
 
 RATE_HZ = 48_000.0

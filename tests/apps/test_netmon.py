@@ -28,7 +28,7 @@ from netmon.packets import repeated
 from netmon.query import sources
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 
 RECEPTIONS = generate(600, receivers=6, groups=3, words=6, error_rate=2e-3, loss=0.1, seed=3)
 

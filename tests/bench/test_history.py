@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bench import instructions
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.report.figures import MACHINE
 from xstream.bench import commits, history
 from xstream.errors import InputError

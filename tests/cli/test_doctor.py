@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.cli import diagnosis
 from xstream.cli.diagnosis import BROKEN, MISSING, OK, Finding
 from xstream.console import OPTIONAL_PACKAGES

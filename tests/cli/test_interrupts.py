@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from tests.apps.calling import call
-from tests.cli.interrupting import ctrl_c_after
+from tests.apps.command import call
+from tests.cli.ctrl_c import ctrl_c_after
 from xstream.bench import peers
 from xstream.bench.children import run_child
 from xstream.bench.profile import _profile, compare, variants

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream import console
 from xstream.cli import _command, app
 from xstream.console import progress as progress_room

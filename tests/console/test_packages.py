@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.test_layers import APPS, MODULES, imports
 from xstream.console import OPTIONAL_PACKAGES, require_package
 

@@ -19,7 +19,7 @@ from leaks.pressure import generate as pressure_recording
 from leaks.query import find as find_leaks
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.bench import experiment as experiments
 from xstream.bench import results
 from xstream.bench.experiment import (

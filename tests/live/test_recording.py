@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.live.graphs import frames, get
 from xstream.live.feed import Feed
 from xstream.live.recording import Recorder, Recording

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import xstream as xs
 from tests.ops.conftest import assert_nothing_lives
-from tests.reference import holding
+from tests.reference import hold
 from xstream.ops.hold import Delay, WaitFor
 from xstream.ops.shed import POLICIES, Shed
 from xstream.testing import list_source, run_operator, streams
@@ -36,7 +36,7 @@ def test_tuples_wait_for_the_other_stream_whichever_is_ahead(
     rows = rows_of(held)
     operator = WaitFor("time", "value", until, flush)
     found = everywhere(operator, list_source(rows, FIELDS), list_source(other, int))
-    assert found == holding.wait_for(rows, other, until, flush)
+    assert found == hold.wait_for(rows, other, until, flush)
 
 
 @settings(max_examples=8)
@@ -80,7 +80,7 @@ def test_tuples_leave_when_enough_has_come(times: list[int], amount: int, by_tim
     operator = Delay(amount, "time" if by_time else None)
     seen.then(operator).sink(lambda time, x: left.append(len(came)))
     q.run()
-    expected = holding.delayed(times, amount, by_time)
+    expected = hold.delayed(times, amount, by_time)
     assert left == [len(times) if number is None else number for number in expected]
 
 

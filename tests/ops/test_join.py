@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xstream as xs
-from tests.reference import moving
+from tests.reference import placement
 from xstream.ops.join import Join
 from xstream.testing import list_source, run_operator
 
@@ -92,7 +92,7 @@ def test_batches_join_in_the_order_of_single_tuples(
     out = left.join(right, unique=unique).collect()
     found = q.run(tuple_burst=burst, fuse=fuse)[out]
     arrivals = in_bursts(rows_of(keys[0], 1.0), rows_of(keys[1], 1001.0), burst)
-    assert found == moving.symmetric_join(arrivals, unique)
+    assert found == placement.symmetric_join(arrivals, unique)
 
 
 @settings(max_examples=25, deadline=None)
@@ -104,7 +104,7 @@ def test_every_scheduler_finds_the_same_pairs(
         [(key, *range(number, number + fields)) for number, key in enumerate(side)]
         for side, fields in zip(keys, (left_fields, right_fields), strict=True)
     ]
-    wanted = moving.join(*inputs)
+    wanted = placement.join(*inputs)
     for scheduler in xs.SCHEDULER_NAMES:
         sources = [
             list_source(rows, tuple([int] * (1 + fields)))
@@ -136,7 +136,7 @@ def test_a_stream_joined_with_itself_meets_each_tuple_at_once(unique: bool) -> N
     )
     out = rows.join(rows, unique=unique).collect()
     arrivals = [(side, row) for row in rows_of(keys, 1.0) for side in (0, 1)]
-    assert q.run()[out] == moving.symmetric_join(arrivals, unique)
+    assert q.run()[out] == placement.symmetric_join(arrivals, unique)
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xstream as xs
-from tests.reference import moving
+from tests.reference import placement
 from xstream.ops.deinterleave import Deinterleave
 from xstream.ops.gate import Gate
 from xstream.ops.sync import Sync
@@ -40,7 +40,7 @@ def test_gate_passes_what_lies_inside(
     by_index = {
         window.start + i: sample for window in passed for i, sample in enumerate(window.samples)
     }
-    assert by_index == moving.gate([(signal.start, signal.samples)], ranges)
+    assert by_index == placement.gate([(signal.start, signal.samples)], ranges)
     assert all(len(window.samples) for window in passed)
     assert sum(len(window.samples) for window in passed) == len(by_index)
 
@@ -110,7 +110,7 @@ def test_sync_serves_ranges_of_all_streams_in_order(
     if not shorter:
         requests = []
     served = everywhere(Sync(), list_source(requests, CONTROL), a, b)
-    expected = moving.sync(requests, [(0, a.samples), (0, b.samples)])
+    expected = placement.sync(requests, [(0, a.samples), (0, b.samples)])
     assert [[(p.start, p.samples.tobytes()) for p in row] for row in served] == [
         [(start, samples.tobytes()) for start, samples in row] for row in expected
     ]
@@ -173,7 +173,7 @@ def test_deinterleave_gives_every_channel_its_samples(
     outputs = everywhere(Deinterleave(channels), signal)
     if channels == 1:
         outputs = (outputs,)
-    expected = moving.deinterleave(signal.samples, signal.start, channels)
+    expected = placement.deinterleave(signal.samples, signal.start, channels)
     for channel, (windows, samples) in enumerate(zip(outputs, expected, strict=True)):
         assert b"".join(w.samples.tobytes() for w in windows) == samples.tobytes()
         for before, after in pairwise(windows):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xstream as xs
-from tests.reference import moving
+from tests.reference import placement
 from xstream.ops.dewindow import Dewindow
 from xstream.ops.rewindow import Rewindow
 from xstream.testing import CutSignal, list_source, run_operator, signals
@@ -40,7 +40,7 @@ def test_rewindow_equals_its_definition(
 ) -> None:
     width, gap = shape
     placed = everywhere(Rewindow(width, gap, flush), signal)
-    assert same(placed, moving.rewindow(signal.samples, signal.start, width, gap, flush))
+    assert same(placed, placement.rewindow(signal.samples, signal.start, width, gap, flush))
 
 
 @settings(max_examples=15)
@@ -49,10 +49,10 @@ def test_dewindow_is_the_inverse_of_an_overlapping_rewindow(
     everywhere: Callable[..., Any], signal: CutSignal, shape: tuple[int, int]
 ) -> None:
     width, gap = shape
-    windows = moving.rewindow(signal.samples, signal.start, width, min(gap, 0), True)
+    windows = placement.rewindow(signal.samples, signal.start, width, min(gap, 0), True)
     segments = [xs.SigSeg(samples, start) for start, samples in windows]
     placed = everywhere(Dewindow(), list_source(segments, xs.Segment(signal.samples.dtype)))
-    assert same(placed, moving.dewindow(windows))
+    assert same(placed, placement.dewindow(windows))
     joined = b"".join(window.samples.tobytes() for window in placed)
     assert joined == signal.samples.tobytes()
 
@@ -62,10 +62,10 @@ def test_dewindow_is_the_inverse_of_an_overlapping_rewindow(
 def test_rewindow_takes_overlapping_input(
     everywhere: Callable[..., Any], signal: CutSignal, inner: int, outer: int
 ) -> None:
-    overlapping = moving.rewindow(signal.samples, signal.start, inner, -(inner // 2), True)
+    overlapping = placement.rewindow(signal.samples, signal.start, inner, -(inner // 2), True)
     segments = [xs.SigSeg(samples, start) for start, samples in overlapping]
     placed = everywhere(Rewindow(outer), list_source(segments, xs.Segment(np.float32)))
-    assert same(placed, moving.rewindow(signal.samples, signal.start, outer, 0, False))
+    assert same(placed, placement.rewindow(signal.samples, signal.start, outer, 0, False))
 
 
 @pytest.mark.parametrize("operator", [Rewindow(4), Rewindow(4, -1, True), Dewindow()])
@@ -123,7 +123,7 @@ def test_the_accumulator_is_trimmed_so_memory_does_not_grow_with_the_stream() ->
 def test_windows_that_come_in_that_width_already(everywhere: Callable[..., Any], gap: int) -> None:
     signal = CutSignal(np.arange(80, dtype=np.int16), 3, cuts=tuple(range(8, 80, 8)))
     placed = everywhere(Rewindow(8, gap), signal)
-    assert same(placed, moving.rewindow(signal.samples, 3, 8, gap, False))
+    assert same(placed, placement.rewindow(signal.samples, 3, 8, gap, False))
 
 
 def test_a_stream_of_windows_of_that_width_is_handed_on_without_cutting() -> None:

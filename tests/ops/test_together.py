@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xstream as xs
-from tests.reference import moving
+from tests.reference import placement
 from xstream.ops.basic import Merge, Pass
 from xstream.ops.join import Join
 from xstream.ops.select import Select
@@ -112,7 +112,7 @@ def test_join_finds_every_pair_with_one_key(
     joined = everywhere(
         Join(), list_source(left, schema), list_source(right, schema), ordered=False
     )
-    assert sorted(joined) == moving.join(left, right)
+    assert sorted(joined) == placement.join(left, right)
 
 
 @settings(max_examples=15)
@@ -126,7 +126,7 @@ def test_join_of_unique_keys_meets_each_once(
     joined = everywhere(
         Join(unique=True), list_source(left, schema), list_source(right, schema), ordered=False
     )
-    assert sorted(joined) == moving.join(left, right)
+    assert sorted(joined) == placement.join(left, right)
 
 
 @settings(max_examples=8)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.bench.profile import compare, variants
 from xstream.bench.subjects import script_query
 from xstream.report.profile_page import copy_rows, profile_page, size

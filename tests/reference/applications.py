@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tests.reference import moving, numbers
+from tests.reference import numbers, placement
 
 Array = npt.NDArray[Any]
 
@@ -39,7 +39,7 @@ def pipeline(
     """The fronts whose echoes are too weak."""
     leaks = []
     step = 2**level
-    for start, part in moving.rewindow(samples, 0, window, -overlap, False):
+    for start, part in placement.rewindow(samples, 0, window, -overlap, False):
         details = numbers.haar(np.asarray(part), level)[level - 1]
         peaks: list[float] = []
         rest, front_at = details, 0

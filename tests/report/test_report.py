@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.experiments.test_experiments import OWN
 from tests.report.figures import MACHINE, check_frame, drawn
 from xstream.bench.experiment import Scale, run_experiment

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from yabench.answers import Answer
 from yabench.benchmark import oracle_of, run_tests
 from yabench.bindings import Bag, binding_of
-from yabench.checking import check
+from yabench.checks import check
 from yabench.cli import app
 from yabench.engines import engine_of
 from yabench.experiments import test_file as built_in

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 from yabench.answers import read_answers
 from yabench.bindings import Bag, binding_of
-from yabench.checking import check
+from yabench.checks import check
 from yabench.cli import app
 from yabench.csrbench import CSRBENCH
 from yabench.oracle import SparqlOracle

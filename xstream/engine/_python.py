@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xstream._native import ffi, lib
-from xstream.engine._packing import Slots, packer, shown
+from xstream.engine._slots import Slots, packer, shown
 from xstream.engine.native import NativePlan, checked
 from xstream.engine.schema import MAX_FIELDS, Schema, Segment
 from xstream.errors import SchemaError

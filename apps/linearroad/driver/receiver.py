@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from linearroad.driver._kernels import add_digests, count_seconds
-from linearroad.driver.matching import DueTimes
+from linearroad.driver.due_times import DueTimes
 from linearroad.input import Reject
 from linearroad.operators.digests import DIGEST_WIDTH
 from linearroad.output.digests import Digests

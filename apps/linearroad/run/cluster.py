@@ -26,7 +26,7 @@ from linearroad.output.summary import RunOptions
 from linearroad.output.writers import RESULTS
 from linearroad.run.copies import copies_of
 from linearroad.run.job import check_options
-from linearroad.run.merging import Merged
+from linearroad.run.merged import Merged
 from linearroad.run.share import Share, shares_of
 from linearroad.run.task import (
     PROGRESS,

@@ -48,7 +48,7 @@ def check_command(
 
     Without --json the exit code is 1 if a window is wrong; JSON has it as `right`.
     """
-    from yabench.checking import check
+    from yabench.checks import check
 
     with interrupted_with("the answers were not judged"):
         found = check(test, stream, answers, gracious, policy, only_new, tests)

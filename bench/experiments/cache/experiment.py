@@ -24,8 +24,8 @@ from xstream.bench.experiment import (
     Unavailable,
     summary,
 )
+from xstream.bench.phrases import listed
 from xstream.bench.report import Figure
-from xstream.bench.wording import listed
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parents[2] / "xstream"

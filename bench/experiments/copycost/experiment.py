@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 import xstream as xs
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale
+from xstream.bench.phrases import listed
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure
 from xstream.bench.trials import Trial, repetitions
-from xstream.bench.wording import listed
 
 from .kernels import has_energy, square
 

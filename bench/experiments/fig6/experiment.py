@@ -21,10 +21,10 @@ from detectaudio.recording import Recording, generate
 import xstream as xs
 from xstream.bench.application import Form, contender_of
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale, best, summary
+from xstream.bench.phrases import change, listed
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure
 from xstream.bench.trials import Trial
-from xstream.bench.wording import change, listed
 from xstream.query import SinkRef
 from xstream.testing import list_source
 

@@ -12,9 +12,9 @@ from detectaudio.recording import Recording, generate
 
 import xstream as xs
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale, summary
+from xstream.bench.phrases import NOTICEABLE, listed
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure
-from xstream.bench.wording import NOTICEABLE, listed
 
 BURST = 64
 #: Offered loads, as multiples of the capacity under the depth-first scheduler.

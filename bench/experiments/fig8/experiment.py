@@ -16,9 +16,9 @@ from leaks.pressure import generate as pressure_recording
 import xstream as xs
 from xstream.bench.application import Form, contender_of
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale, best, summary
+from xstream.bench.phrases import change, listed
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure
-from xstream.bench.wording import change, listed
 
 from .forms import DETECTAUDIO, PIPELINE, Declare
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import xstream as xs
 from xstream.bench._resident import ResidentPeak
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale, best, summary
+from xstream.bench.phrases import change, listed
 from xstream.bench.queries import Engine
 from xstream.bench.report import Figure
-from xstream.bench.wording import change, listed
 
 from .kernels import unpack
 

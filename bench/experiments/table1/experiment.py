@@ -8,9 +8,9 @@ from typing import Any
 from xstream.bench import table1
 from xstream.bench.experiment import Experiment, Finding, Plot, Row, Scale, summary
 from xstream.bench.loading import PAPERS_SECONDS, loading
+from xstream.bench.phrases import listed
 from xstream.bench.report import Figure
 from xstream.bench.settings import Settings
-from xstream.bench.wording import listed
 
 LOADING = "FILE LOADING"
 BENCHMARKS = {

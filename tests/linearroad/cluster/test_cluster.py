@@ -20,8 +20,8 @@ from pathlib import Path
 import psutil
 import pytest
 from linearroad import spark as sparks
+from linearroad.archive import pack
 from linearroad.generation.manifest import read_manifest
-from linearroad.packing import pack
 
 from tests.linearroad.cluster.answers import by_group
 from tests.linearroad.cluster.standalone import Cluster, standalone

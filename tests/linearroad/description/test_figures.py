@@ -18,7 +18,7 @@ from linearroad.generation.layout import Layout
 from linearroad.generation.manifest import read_manifest
 from linearroad.traffic.simulation import Expressway, unpack
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.linearroad import reference
 from xstream.errors import InputError
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from linearroad.driver.due_times import DueTimes
 from linearroad.driver.job import drive
-from linearroad.driver.matching import DueTimes
 from linearroad.driver.results import DriveOptions, DriveResult
 from linearroad.driver.sender import Progress
 from linearroad.driver.traffic import copied, seconds
@@ -32,7 +32,7 @@ from linearroad.validation.answers import read_run
 from linearroad.validation.job import validate
 from linearroad.wire.format import empty_block
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.linearroad.service.systems import everything
 from tests.linearroad.service.test_serve import without_emit
 from xstream.errors import InputError

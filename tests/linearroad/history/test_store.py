@@ -27,7 +27,7 @@ from linearroad.tables.history import load_history
 from linearroad.validation.history import find_history
 from linearroad.validation.rows import input_files
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.errors import InputError
 
 EXPRESSWAYS = 2

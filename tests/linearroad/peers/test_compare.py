@@ -21,7 +21,7 @@ from linearroad.peers.cuts import Cuts
 from linearroad.peers.job import CompareOptions, compare
 from linearroad.peers.system import System, nothing_missing
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from xstream.errors import InputError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]

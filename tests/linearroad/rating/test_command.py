@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.apps.calling import call
+from tests.apps.command import call
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from linearroad.run.job import RunOptions, run
 from linearroad.tables.history import History
 
 import xstream as xs
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario
 from xstream.live.recording import Recording

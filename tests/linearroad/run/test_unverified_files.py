@@ -13,7 +13,7 @@ from linearroad.run.job import RunOptions, run
 from linearroad.schema import INPUT_COLUMNS
 from linearroad.tables.history import History, load_history
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.reference import linearroad as reference
 from tests.reference.linearroad_strategies import Scenario
 from xstream.errors import InputError
