@@ -7,7 +7,7 @@ from typing import Any
 
 import xstream as xs
 from bench.engine import add_figures, measured
-from bench.reporting import Report
+from bench.report import Report
 from xstream.bench.settings import Settings
 
 
