@@ -150,11 +150,23 @@ def test_compiled_inverse() -> None:
     assert np.allclose(back, NOISE)
 
 
+#: Bounds of all compiled operators are checked in debug mode by every other test of operators.
+SOME_COMPILED = "not test_compiled or mean or fft or threshold"
+
+
 @pytest.mark.skipif("XSTREAM_NUMBA_MODE" in os.environ, reason="this is such a process")
-@pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
-def test_in_every_mode_of_numba(mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "which"),
+    [
+        ("NUMBA_DISABLE_JIT", ""),
+        ("NUMBA_BOUNDSCHECK", SOME_COMPILED),
+        pytest.param("NUMBA_BOUNDSCHECK", "", marks=pytest.mark.slow),
+    ],
+    ids=["uncompiled", "bounds of some", "bounds of all"],
+)
+def test_in_every_mode_of_numba(mode: str, which: str) -> None:
     """The cache of compiled kernels keeps the modes apart."""
     environment = {**os.environ, mode: "1", "XSTREAM_NUMBA_MODE": mode}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/ops/test_kernels.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/ops/test_kernels.py", "-k", which]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
