@@ -69,7 +69,15 @@ class SessionOptions:
             "spark.executor.extraJavaOptions": COLLECTOR,
             "spark.task.maxFailures": str(ATTEMPTS),
             "spark.task.cpus": str(self.cpus),
+            # Hadoop has a umask of its own; what Spark writes may be for users of one group.
+            "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}",
         }
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def settings_of(options: SessionOptions, folder: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ files) returns None here, and is read by Spark.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from linearroad.files import load_array, save_array
 from linearroad.spark import run_tasks
 from linearroad.storage import make_folder, readable
 from linearroad.validation.chains import follow_paper
@@ -44,6 +46,7 @@ REPORTED = COLUMNS[:9]
 REQUESTED = ("type", "time", "vid", "xway", "qid", "sinit", "send", "dow", "tod", "day")
 ROWS_PER_SHARE = 3_000_000  # of which a task needs about 200 bytes each
 GROUPS_PER_TASK = 8
+PARTS_PER_TASK = 500  # whose counts a task adds up
 MOST_SECONDS = 10_000_000  # of an array with a count for each
 
 Columns = dict[str, NDArray[np.int32]]
@@ -71,10 +74,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some row groups of a file: their rows by second (from the first one), and expressways."""
+    """Some row groups of a file: their first and last second (-1: no rows), and expressways."""
 
     first: int
-    by_second: NDArray[np.int64]
+    last: int
     bad_rows: int
     in_order: bool
     xways: frozenset[int]
@@ -147,7 +150,10 @@ def _groups(
 
 
 def _count_part(task: tuple[Path, range, Path], before: int | None) -> _Part:
-    """Count some row groups, and write their requests to a file."""
+    """Count some row groups, and write their requests to a file and their rows by second beside it.
+
+    The driver would otherwise collect a number for each second of each expressway.
+    """
     path, groups, target = task
     times, found, xways, bad, last, in_order = [], [], set[int](), 0, -1, True
     for column in _groups(path, COLUMNS, groups, before):
@@ -168,7 +174,24 @@ def _count_part(task: tuple[Path, range, Path], before: int | None) -> _Part:
     first = int(time.min(initial=np.iinfo(np.int32).max))
     in_order &= len(time) == 0 or int(time.max()) - first < MOST_SECONDS
     by_second = np.bincount(time - first) if len(time) and in_order else np.zeros(0, np.int64)
-    return _Part(first, by_second, bad, in_order, frozenset(xways))
+    seconds = np.flatnonzero(by_second)
+    save_array(_counts_beside(target), np.stack((first + seconds, by_second[seconds])))
+    last = first + len(by_second) - 1 if len(by_second) else -1
+    return _Part(first, last, bad, in_order, frozenset(xways))
+
+
+def _counts_beside(target: Path) -> Path:
+    """The rows by second of a part; not in the folder of requests, which Spark reads."""
+    return target.parent.with_name("counts") / f"{target.stem}.npy"
+
+
+def _added(targets: Sequence[Path]) -> dict[int, int]:
+    """The rows by second of some parts."""
+    rate = Counter[int]()
+    for target in targets:
+        seconds, counts = load_array(_counts_beside(target)).tolist()
+        rate.update(dict(zip(seconds, counts, strict=True)))
+    return dict(rate)
 
 
 def count(spark: Any, sources: Sources, folder: Path) -> Counted | None:
@@ -182,20 +205,21 @@ def count(spark: Any, sources: Sources, folder: Path) -> Counted | None:
     if any(not len(groups) for _, groups, _ in tasks):
         return None
     parts = run_tasks(spark, partial(_count_part, before=sources.before), tasks)
-    rate: dict[int, int] = {}
     last: dict[Path, int] = {}
     owner: dict[int, Path] = {}
     for (path, _, _), part in zip(tasks, parts, strict=True):
-        if not part.in_order or (len(part.by_second) and part.first < last.get(path, 0)):
+        if not part.in_order or (part.last >= 0 and part.first < last.get(path, 0)):
             return None
         if any(owner.setdefault(xway, path) != path for xway in part.xways):
             return None
-        if len(part.by_second):
-            last[path] = part.first + len(part.by_second) - 1
-        for second in np.flatnonzero(part.by_second):
-            time = part.first + int(second)
-            rate[time] = rate.get(time, 0) + int(part.by_second[second])
-    return Counted(rate, sum(part.bad_rows for part in parts))
+        if part.last >= 0:
+            last[path] = part.last
+    targets = [target for _, _, target in tasks]
+    chunks = [targets[at : at + PARTS_PER_TASK] for at in range(0, len(targets), PARTS_PER_TASK)]
+    rate = Counter[int]()
+    for found in [_added(chunks[0])] if len(chunks) == 1 else run_tasks(spark, _added, chunks):
+        rate.update(found)
+    return Counted(dict(sorted(rate.items())), sum(part.bad_rows for part in parts))
 
 
 def follow_shares(spark: Any, sources: Sources, folder: Path) -> None:

@@ -78,13 +78,18 @@ def test_one_unusual_line_leaves_the_file_to_spark(tmp_path: Path, line: str) ->
     assert not _write_flawless(tmp_path / "a.csv", tmp_path / "a.parquet")
 
 
-def test_rows_are_counted_by_second_and_requests_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [1, 500])
+def test_rows_are_counted_by_second_and_requests_written(
+    tmp_path: Path, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "GROUPS_PER_TASK", 1)
+    monkeypatch.setattr(sources, "PARTS_PER_TASK", parts)
     given = rows(
         {}, {"vid": 8}, {"lane": 5}, {"time": 31, "type": 2, "qid": 3}, {"time": 31, "type": 3},
         {"time": 33, "type": 3, "qid": 4, "day": 69}, {"time": 33, "type": 4, "qid": 5},
         {"time": 90},
     )  # fmt: skip
-    path = write(tmp_path / "rows.parquet", given)
+    path = write(tmp_path / "rows.parquet", given, 2)
     assert is_plain(path)
     counted = count(None, sized((path,), 90), tmp_path / "requests")
     assert counted is not None
