@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -127,11 +128,14 @@ def _submitted(options: SessionOptions, master: str | None) -> Iterator[Any]:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    SparkContext._ensure_initialized()  # without Java, a configuration is empty
     conf = SparkConf()
     given = conf.get("spark.master", None)
     if master is not None and given is not None and master != given:
         raise InputError(f"--master {master} contradicts spark-submit --master {given}")
-    for key, value in options.defaults().items():
+    options = replace(options, master=given or options.master)
+    os.environ.setdefault("PYSPARK_PYTHON", options.python)
+    for key, value in (options.defaults() | options.addresses() | options.archives()).items():
         conf.setIfMissing(key, value)
     try:
         SparkContext.getOrCreate(conf)

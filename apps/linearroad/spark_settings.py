@@ -55,6 +55,20 @@ class SessionOptions:
             return sys.executable
         return str(packed / "bin" / "python") if packed.is_dir() else "./environment/bin/python"
 
+    def archives(self) -> dict[str, str]:
+        """What Spark sends to the executors."""
+        packed = self.environment
+        if packed is None or packed.is_dir():
+            return {}
+        return {"spark.archives": f"{spark_uri(packed)}#environment"}
+
+    def addresses(self) -> dict[str, str]:
+        """The only address to listen on, if it is known."""
+        address = "127.0.0.1" if loopback(self.url) else _address_towards(self.url)
+        if address is None:
+            return {}
+        return {"spark.driver.host": address, "spark.driver.bindAddress": address}
+
     def defaults(self) -> dict[str, str]:
         """Settings that hold unless the user has chosen others."""
         local = is_local(self.master)
@@ -91,12 +105,9 @@ def settings_of(options: SessionOptions, folder: Path) -> dict[str, str]:
             f"-Dlog4j2.configurationFile=file:{logs} -Djava.io.tmpdir={folder} {COLLECTOR}"
         ),
     }
-    packed = options.environment
-    if packed is not None and not packed.is_dir():
-        settings["spark.archives"] = f"{spark_uri(packed)}#environment"
-    address = "127.0.0.1" if loopback(options.url) else _address_towards(options.url)
-    if address is not None and "spark.driver.bindAddress" not in chosen:
-        settings |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
+    settings |= options.archives()
+    if "spark.driver.bindAddress" not in chosen:
+        settings |= options.addresses()
     return settings
 
 
