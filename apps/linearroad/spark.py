@@ -27,11 +27,13 @@ from linearroad import environment as environments
 from linearroad.failures import full_disk, is_no_space, reason, root_cause
 from linearroad.scratch import Scratch, scratch
 from linearroad.spark_settings import SessionOptions, is_local, loopback, settings_of
+from linearroad.storage import is_remote, spark_uri
 from xstream.console import require_package
 from xstream.errors import InputError, XStreamError
 
 __all__ = [
-    "attempt", "check_executors", "java_version", "observed_count", "run_tasks", "session",
+    "attempt", "check_executors", "check_storage", "java_version", "observed_count", "run_tasks",
+    "session",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
@@ -167,6 +169,23 @@ def check_executors(spark: Any, url: str) -> None:
     for answer in answers:
         if (told := environments.difference(environments.own(), answer)) is not None:
             raise InputError(told)
+
+
+def check_storage(spark: Any, *paths: Path) -> None:
+    """Refuse storage that Spark itself cannot read: what pyarrow reads may lack a jar there."""
+    context = spark.sparkContext
+    for path in filter(is_remote, paths):
+        uri = spark_uri(path)
+        scheme = uri.partition(":")[0]
+        try:
+            system = context._jvm.org.apache.hadoop.fs.FileSystem
+            system.get(context._jvm.java.net.URI(uri), context._jsc.hadoopConfiguration())
+        except Exception as error:
+            hint = "hadoop-aws" if scheme == "s3a" else "its Hadoop connector"
+            raise InputError(
+                f"Spark cannot read {scheme}:// here ({reason(error)}): add {hint} with "
+                "spark.jars.packages, or use a folder (docs/cluster.md)"
+            ) from error
 
 
 def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:

@@ -19,6 +19,7 @@ from linearroad import environment as environments
 from linearroad import spark as sparks
 from linearroad.failures import one_sentence, root_cause
 from linearroad.scratch import UNLOCKED_FOR_S, claimed, scratch
+from linearroad.storage import place
 
 from tests.linearroad.validation.runs import write_run
 from xstream.errors import InputError, XStreamError
@@ -129,6 +130,21 @@ def test_a_failure_inside_java_names_its_cause(spark_session: object, tmp_path: 
     with pytest.raises(XStreamError, match=r"^a Spark task failed: .*too many") as error:
         sparks.attempt(lambda: frame.write.parquet(str(tmp_path / "table")))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.spark
+def test_storage_that_spark_cannot_read_is_refused_in_one_sentence(
+    spark_session: object, tmp_path: Path
+) -> None:
+    sparks.check_storage(spark_session, tmp_path)
+    with pytest.raises(InputError) as refused:
+        sparks.check_storage(spark_session, tmp_path, place("s3://bucket/road"))
+    told = str(refused.value)
+    assert told.startswith("Spark cannot read s3a:// here (ClassNotFoundException: ")
+    assert told.endswith(
+        "): add hadoop-aws with spark.jars.packages, or use a folder (docs/cluster.md)"
+    )
+    assert "\n" not in told
 
 
 @pytest.mark.spark

@@ -10,7 +10,7 @@ from typing import Any
 
 from linearroad.failures import one_sentence
 from linearroad.generation.manifest import write_json
-from linearroad.spark import attempt, session
+from linearroad.spark import attempt, check_storage, session
 from linearroad.storage import absolute, check_writable, is_remote, place, rename, spark_uri
 from linearroad.validation import thesis
 from linearroad.validation.answers import RULES, Run, emits_differ, read_answers, read_run
@@ -97,6 +97,7 @@ def _validate(
     shop: Workshop, input: Path, run: Run, paths: HistoryPaths, rules: str, minutes: int | None,
     tariff: dict[str, int] | None, say: Say,
 ) -> Shown:  # fmt: skip
+    check_storage(shop.spark, input, run.directory)
     before, covered = _covered(run, minutes)
     known = find_history(shop, paths.directory, paths.tolls, paths.segments)
     if rules == "thesis":
