@@ -14,7 +14,7 @@ from xstream.bench.settings import Settings
 def test_engine_live_view(benchmark: Any, report: Report) -> None:
     from xstream.bench.live import CHAIN, live
 
-    settings = Settings(operators=1000, trials=5, seconds=2.0, clock="processor")
+    settings = Settings(operators=1000, trials=3, seconds=5.0, clock="processor")
     view = xs.Live(say=lambda line: None)
     found = measured(benchmark, partial(live, subject=CHAIN, page_view=view), settings)
     add_figures(report, found, "chain, nobody")

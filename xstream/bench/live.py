@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from statistics import median
+from time import process_time, thread_time
 from typing import Any, Protocol
 
 from xstream.bench.history import slowdown
@@ -60,10 +62,15 @@ class _Runs:
     def __init__(self, query: Query, settings: Settings, view: View) -> None:
         self.query, self.engine, self.view = query, settings.engine, view
         self.wanted: dict[str, tuple[int, int]] | None = None
+        #: CPU time of all other threads, as shares of that of the thread that runs the query.
+        self.beside: dict[bool, list[float]] = {False: [], True: []}
 
     def trial(self, watched: bool) -> Trial:
         """Measure one run."""
+        own, every = thread_time(), process_time()
         run, trial = self.engine.timed_run(self.query, self.view if watched else None)
+        own, every = thread_time() - own, process_time() - every
+        self.beside[watched].append((every - own) / own)
         found = {name: (stats.tuples, stats.samples) for name, stats in run.stats.items()}
         if self.wanted is None:
             self.wanted = found
@@ -110,11 +117,19 @@ def live(settings: Settings, subject: str, page_view: PageView) -> Report:
         [each.samples_per_second for each in watched.trials],
         in_turns=True,
     )
+    beside = median(runs.beside[True]) - median(runs.beside[False])
     clock = "throughput" if settings.clock == "wall" else "CPU time"
     report.figures.append(
         Figure(f"{clock} that the live view costs", 100 * slower, "%", ceiling=CEILING_PERCENT)
     )
     report.figures.append(Figure("half of its 95 % interval", 100 * half, "%"))
+    report.figures.append(
+        Figure("CPU time of its threads, of the run's", 100 * beside, "%", ceiling=CEILING_PERCENT)
+    )
+    report.notes.append(
+        "The CPU time of the view's threads hardly depends on other load on the machine; the "
+        "difference of the rates does."
+    )
     report.checked = f"{subject}: the tuples and samples of every operator in each run"
     return report
 

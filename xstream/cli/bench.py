@@ -283,8 +283,8 @@ def live(
         str, typer.Argument(help="chain, or an application with a query, for example linearroad.")
     ] = "chain",
     scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    kind: Kind = "library", operators: Operators = 1000, trials: Trials = 9,
-    seconds: Seconds = 4.0, clock: Clock = "wall", json: Json = False,
+    kind: Kind = "library", operators: Operators = 1000, trials: Trials = 5,
+    seconds: Seconds = 10.0, clock: Clock = "wall", json: Json = False,
 ) -> None:  # fmt: skip
     """Measure what a live view with an open page costs: a chain, or an application's query."""
     from functools import partial

@@ -43,10 +43,11 @@ def road_parts(figures: Figures, accidents: Sequence[Accident], story: Story | N
 
 def _vehicle(figures: Figures, story: Story, accidents: Sequence[Accident]) -> str:
     balance = "not asked" if story.balance is None else f"{story.balance:,}"
+    paid = sum(toll > 0 for toll in story.tolls)
     tiles = (
         (f"{len(story.reports):,}", "position reports"),
-        (f"{sum(toll > 0 for toll in story.tolls):,}", f"tolls, in all {sum(story.tolls):,}"),
-        (f"{story.alerts:,}", "accident alerts"),
+        (f"{paid:,}", f"{'toll' if paid == 1 else 'tolls'}, {sum(story.tolls):,} in all"),
+        (f"{story.alerts:,}", "accident alert" if story.alerts == 1 else "accident alerts"),
         (balance, "balance, when last asked"),
     )
     shown = "".join(f"<div><b>{escape(n)}</b>{escape(what)}</div>" for n, what in tiles)

@@ -28,7 +28,8 @@
     Object.keys(layout).forEach(function (name) {
       if (/^[xy]axis\d*$/.test(name)) {
         layout[name] = Object.assign(
-          {gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true}, layout[name]
+          {gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true,
+           exponentformat: "none", separatethousands: true}, layout[name]
         );
       }
     });
