@@ -77,31 +77,37 @@ def _overview(outcomes: Sequence[Found], references: Sequence[Reference]) -> str
     """Return the table of engines: one row each, then the published ones."""
     rows: list[tuple[str, ...]] = []
     for engine, runs in _by_engine(outcomes).items():
-        windows = _windows(runs)
-        if not windows:
+        if not _windows(runs):
             rows.append((engine, "0", "missing", *["-"] * 6))
             continue
-        delays = [w["delay_ms"] for w in windows if w["delay_ms"] is not None]
-        samples = [sample for run in runs for sample in run["samples"]]
-        rows.append((
-            engine, str(len(runs)),
-            "right" if all(run["judged"]["strict"]["right"] for run in runs) else "wrong",
-            f"{mean(w['precision'] for w in windows):.3f}",
-            f"{mean(w['recall'] for w in windows):.3f}",
-            f"{median(delays):.0f}" if delays else "-", f"{max(delays):.0f}" if delays else "-",
-            f"{max(s['rss_mb'] for s in samples):.0f}" if samples else "-",
-            f"{mean(s['cpu_percent'] for s in samples):.0f}" if samples else "-",
-        ))  # fmt: skip
+        rows.append(_row(engine, runs, "strict"))
+        if _windows(runs, "gracious"):
+            rows.append(_row(f"{engine}, gracious", runs, "gracious"))
     for each in references:
         rows.append((
-            f"{each.engine} (published)", "-", "-", f"{each.precision:.3f}", f"{each.recall:.3f}",
-            f"{each.delay_ms:.0f}", "-", "-", "-",
+            f"{each.engine} (published, means)", "-", "-",
+            f"{each.precision:.3f}", f"{each.recall:.3f}", f"{each.delay_ms:.0f}", "-", "-", "-",
         ))  # fmt: skip
     columns = (
         "engine", "runs", "verdict", "precision", "recall", "delay, median ms",
         "delay, largest ms", "memory, largest MB", "CPU, mean %",
     )  # fmt: skip
     return table_html(columns, rows)
+
+
+def _row(name: str, runs: Sequence[Found], mode: str) -> tuple[str, ...]:
+    windows = _windows(runs, mode)
+    delays = [w["delay_ms"] for w in windows if w["delay_ms"] is not None]
+    samples = [sample for run in runs for sample in run["samples"]]
+    right = all(run["judged"][mode]["right"] for run in runs if mode in run["judged"])
+    return (
+        name, str(len(runs)), "right" if right else "wrong",
+        f"{mean(w['precision'] for w in windows):.3f}",
+        f"{mean(w['recall'] for w in windows):.3f}",
+        f"{median(delays):.0f}" if delays else "-", f"{max(delays):.0f}" if delays else "-",
+        f"{max(s['rss_mb'] for s in samples):.0f}" if samples else "-",
+        f"{mean(s['cpu_percent'] for s in samples):.0f}" if samples else "-",
+    )  # fmt: skip
 
 
 def _findings(outcomes: Sequence[Found]) -> str:
@@ -172,14 +178,16 @@ def _over_windows(
     go = graph_objects()
     figure = go.Figure()
     for name, runs in engines.items():
-        values: dict[int, list[float]] = {}
-        for window in _windows(runs):
-            if window[key] is not None:
-                values.setdefault(window["end"], []).append(window[key])
+        strict, gracious = (_means(runs, mode, key) for mode in ("strict", "gracious"))
         figure.add_scatter(
-            x=[end / 1000 for end in values], y=[mean(each) for each in values.values()],
-            name=name, mode="lines+markers", line_color=colors[name],
+            x=list(strict), y=list(strict.values()), name=name, mode="lines+markers",
+            line_color=colors[name],
         )  # fmt: skip
+        if gracious not in ({}, strict) and key != "delay_ms":
+            figure.add_scatter(
+                x=list(gracious), y=list(gracious.values()), name=f"{name}, gracious",
+                mode="lines+markers", line={"color": colors[name], "dash": "dash"},
+            )  # fmt: skip
     for place, each in enumerate(references):
         # Labels alternate between the sides, so that those of near lines do not overlap.
         figure.add_hline(
@@ -195,6 +203,15 @@ def _over_windows(
     if key != "delay_ms":
         figure.update_yaxes(range=[-0.05, 1.05])
     return layout(figure, title, "end of the window in s", title, showlegend=True)
+
+
+def _means(runs: Iterable[Found], mode: str, key: str) -> dict[float, float]:
+    """Return the mean of a value over all runs, by the end of the window in seconds."""
+    values: dict[float, list[float]] = {}
+    for window in _windows(runs, mode):
+        if window[key] is not None:
+            values.setdefault(window["end"] / 1000, []).append(window[key])
+    return {end: mean(each) for end, each in values.items()}
 
 
 def _sizes(engines: Mapping[str, list[Found]], colors: Mapping[str, str]) -> Any:

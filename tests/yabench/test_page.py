@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -64,6 +65,22 @@ def test_the_page_says_what_is_wrong_and_what_is_missing(page: Path) -> None:
     assert "sensor = &lt;1&gt;" in text
     assert "three is not installed" in text
     assert 'src="http' not in text
+
+
+def test_both_modes_are_shown_where_tests_were_judged_in_both(tmp_path: Path) -> None:
+    found = []
+    for engine, recall in (("one", 1.0), ("two", 0.75)):
+        each = outcome("small", engine, 1, recall)
+        gracious = outcome("small", engine, 1)["judged"]["strict"]
+        found.append({**each, "judged": {**each["judged"], "gracious": gracious}})
+    write_page(tmp_path / "page.html", "try", found, None)
+    text = (tmp_path / "page.html").read_text()
+    rows = re.findall(r"<tr><td>(two[^<]*)</td>(.*?)</tr>", text.replace("\n", ""))
+    assert [(name, "0.750" in cells) for name, cells in rows] == [
+        ("two", True), ("two, gracious", False)
+    ]  # fmt: skip
+    assert text.count('"name":"two, gracious"') == 1  # of recall alone: precision is the same
+    assert '"name":"one, gracious"' not in text
 
 
 def test_findings_of_many_runs_are_folded(tmp_path: Path) -> None:
