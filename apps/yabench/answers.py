@@ -21,6 +21,8 @@ __all__ = ["Answer", "answer_of", "columns_of_arrow", "read_answers", "recorded"
 
 #: Results with more bindings than this are kept as Arrow files beside the others.
 MOST_INLINE = 10_000
+#: Names of what a result consists of, and of what is said about it.
+_CONTENT, _ABOUT = {"bindings", "results"}, {"timestamp", "head", "arrival_ms"}
 _FILE_NAME = re.compile(r"result-\d{1,9}\.arrow")
 
 
@@ -140,6 +142,8 @@ def answer_of(relation: Mapping[str, Any], folder: Path | None = None) -> Answer
         return Answer(relation["columns"], _time(relation.get("timestamp")), _arrival(relation))
     if "columns" in relation:
         return _columnar(relation)
+    if not _CONTENT & relation.keys() and (others := sorted(relation.keys() - _ABOUT)):
+        raise InputError(f"a result has `bindings` or `results`; this one has {', '.join(others)}")
     results = relation.get("results", relation)
     rows = results.get("bindings", []) if isinstance(results, Mapping) else results
     if not isinstance(rows, Sequence) or isinstance(rows, str):

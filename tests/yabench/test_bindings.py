@@ -94,7 +94,8 @@ def test_answers_are_read_in_every_form(tmp_path: Path, text: str) -> None:
     "text",
     ["", "nothing", "3", "[1]", '{"relations": 3}', '[{"timestamp": "x"}]', '[{"bindings": 1}]',
      '[{"bindings": [[1]]}]', '[{"timestamp": 1e300}]', '[{"bindings": [{"a": [1]}]}]',
-     '[{"columns": {"a": [1], "b": []}}]', '{"bindings": [{"a": {"type": "uri"}}]}'],
+     '[{"columns": {"a": [1], "b": []}}]', '{"bindings": [{"a": {"type": "uri"}}]}',
+     '{"timestamp": 1, "result": [{"a": 1}]}', '{"relation": []}'],
 )  # fmt: skip
 def test_answers_that_cannot_be_read_are_refused_with_the_name_of_the_file(
     tmp_path: Path, text: str
