@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xstream.console import Progress, check_output_directory, require_package, within
+from xstream.console.groups import grouped
 
 if TYPE_CHECKING:
     from xstream.bench.experiment import Scale
@@ -15,67 +17,79 @@ if TYPE_CHECKING:
 __all__ = ["experiment"]
 
 
-def experiment(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A name (none lists them), all, or the folder of your own experiment."),
-    ] = None,
+@dataclass(frozen=True)
+class Size:
+    """How long an experiment measures, and by which clock."""
+
     full: Annotated[
         bool,
         typer.Option(
             "--full", help="Run at full size; without it, an experiment takes about a minute."
         ),
-    ] = False,
+    ] = False
     trials: Annotated[
         int | None,
         typer.Option(help="Trials per point; points take turns.", callback=within(1, 10_000)),
-    ] = None,
+    ] = None
     seconds: Annotated[
         float | None,
         typer.Option(help="Approximate length of a trial.", callback=within(0.0001, 60)),
-    ] = None,
+    ] = None
     clock: Annotated[
         str,
         typer.Option(
             help="Clock of the measurement: wall, or processor (CPU time, for a busy machine)."
         ),
-    ] = "wall",
+    ] = "wall"
     peers: Annotated[
         bool | None,
         typer.Option(help="table1: run installed peer engines too; the default with --full."),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Directory for results, in a subdirectory NAME.")
-    ] = Path("experiments"),
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run of the same commit.")
-    ] = False,
-    store: Annotated[
-        bool,
-        typer.Option(
-            "--store", help="Put results.csv and page.md beside the experiment, to be committed."
-        ),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ] = None
+
+    def scale(self) -> Scale:
+        """What the experiment is given."""
+        from xstream.bench.experiment import Scale
+        from xstream.errors import InputError
+
+        if self.clock not in ("wall", "processor"):
+            raise InputError(f"--clock must be wall or processor, not {self.clock!r}")
+        return Scale(
+            full=self.full,
+            trials=self.trials or (10 if self.full else 3),
+            seconds=self.seconds or (0.2 if self.full else 0.02),
+            clock=self.clock,
+            peers=(self.full and self.clock == "wall") if self.peers is None else self.peers,
+        )
+
+
+_NAME = "A name (none lists them), all, or the folder of your own experiment."
+Name = Annotated[str | None, typer.Argument(help=_NAME)]
+Out = Annotated[Path, typer.Option(help="Directory for results, in a subdirectory NAME.")]
+_RESUME = "Continue an interrupted run of the same commit."
+Resume = Annotated[bool, typer.Option("--resume", help=_RESUME)]
+_STORE = "Put results.csv and page.md beside the experiment, to be committed."
+Store = Annotated[bool, typer.Option("--store", help=_STORE)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@grouped
+def experiment(
+    size: Size,
+    name: Name = None,
+    out: Out = Path("experiments"),
+    resume: Resume = False,
+    store: Store = False,
+    json: Json = False,
 ) -> None:
     """Run an experiment of the paper and write its trials (CSV), its page (HTML) and a summary."""
-    from xstream.bench.experiment import Scale, experiments, find_experiment
+    from xstream.bench.experiment import experiments, find_experiment
     from xstream.bench.results import check_store
-    from xstream.errors import InputError
 
     if name is None:
         _print_list({known: find_experiment(known).title for known in experiments()}, json)
         return
-    if clock not in ("wall", "processor"):
-        raise InputError(f"--clock must be wall or processor, not {clock!r}")
+    scale = size.scale()
     require_package("plotly")
-    scale = Scale(
-        full=full,
-        trials=trials or (10 if full else 3),
-        seconds=seconds or (0.2 if full else 0.02),
-        clock=clock,
-        peers=(full and clock == "wall") if peers is None else peers,
-    )
     names = list(experiments()) if name == "all" else [name]
     if store:
         check_store(names)

@@ -17,6 +17,23 @@ from xstream.kernels.kernel import Kernel
 
 __all__ = ["AdapterSource"]
 
+#: How the source of every adapter begins.
+_HEAD = (
+    '"""Written by xstream for one kernel; made again when it is missing."""',
+    "from collections import namedtuple",
+    "import numpy as np",
+    "from numpy import dtype",
+    "from numba import carray",
+    "from xstream.kernels._numba import address_as_pointer as _at",
+    "from xstream.kernels._numba import as_readonly as _readonly",
+    "from xstream.kernels._numba import call_allocate as _allocate, fill as _fill",
+    "from xstream.kernels._emitter import emitter_maker",
+    "from xstream.kernels._numba import guarded_call as _call, keep_array as _keep",
+    "from xstream.kernels._weak import as_weak as _weak",
+    "from xstream.kernels._pieces import pieces_maker",
+    "from xstream.kernels._rolling import rolling_maker",
+)
+
 
 class AdapterSource:
     """Generates the function that reads a frame, calls the kernel, and keeps its results."""
@@ -83,19 +100,7 @@ class AdapterSource:
         elif self.mode == "map" and not self.fills and not looped:
             body += ["if w[3] != 0:", "    return", *self._results(fields)]
         lines = [
-            '"""Written by xstream for one kernel; made again when it is missing."""',
-            "from collections import namedtuple",
-            "import numpy as np",
-            "from numpy import dtype",
-            "from numba import carray",
-            "from xstream.kernels._numba import address_as_pointer as _at",
-            "from xstream.kernels._numba import as_readonly as _readonly",
-            "from xstream.kernels._numba import call_allocate as _allocate, fill as _fill",
-            "from xstream.kernels._emitter import emitter_maker",
-            "from xstream.kernels._numba import guarded_call as _call, keep_array as _keep",
-            "from xstream.kernels._weak import as_weak as _weak",
-            "from xstream.kernels._pieces import pieces_maker",
-            "from xstream.kernels._rolling import rolling_maker",
+            *_HEAD,
             *(f"{name} = {text}" for text, name in self.layout.constants.items()),
         ]
         if self.kernel.state_names:

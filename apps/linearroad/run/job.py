@@ -83,10 +83,7 @@ def run(
     part: Part | None = None,
     live: xs.Live | None = None,
 ) -> RunResult:
-    """Run the query over an input; writes answers, rejects and a summary to `out`.
-
-    With `part`, only a share of it.
-    """
+    """Run the query over an input, or a part of it; writes answers, rejects and a summary."""
     check_options(options)
     copies = copies_of(source, options.expressways)
     readers = open_input(source, options.rules, part.share.numbers if part else None)
@@ -123,27 +120,32 @@ def run(
                     engine.checkpoints = out / CHECKPOINTS
                 if live is not None:
                     show_road(live, engine, taker.delays)
-                if options.answers == "digest":
-                    output = DigestOutput(engine, taker.take_counts)
-                    # A checkpoint has everything that comes of a saved state.
-                    state = None if kept is None or go_on else kept.of(engine)
-                    _execute(engine, taker, look, state)
-                    _keep_digests(source, out, output, taker.result, options)
-                else:
-                    connect_writer(engine, taker.take, taker.at_least)
-                    _execute(engine, taker, look)
+                # A checkpoint has everything that comes of a saved state.
+                _answer(engine, taker, look, source, out, None if go_on else kept, options)
             result = taker.result
             _conclude(result, source, out, rejects, options)
-            if options.speed is not None:
-                rows = read_timeline(out / "timeline.csv")
-                second, delay_s = taker.delays.worst
-                result.longest = attributed(rows, second, delay_s) if second >= 0 else None
+            if options.speed is not None and (worst := taker.delays.worst)[0] >= 0:
+                result.longest = attributed(read_timeline(out / "timeline.csv"), *worst)
             write_summary(out / "summary.json", result, options, files, begin_s)
             if part is not None:
                 part.delays = taker.delays.save_state()
             return result
     except OSError as error:  # of writing; errors of reading are converted where they occur
         raise xs.InputError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _answer(
+    engine: Engine, taker: AnswerSink, look: _Look, source: Path, out: Path,
+    kept: KeptState | None, options: RunOptions,
+) -> None:  # fmt: skip
+    """Run the query; its answers are written, or their digests."""
+    if options.answers == "digest":
+        output = DigestOutput(engine, taker.take_counts)
+        _execute(engine, taker, look, None if kept is None else kept.of(engine))
+        _keep_digests(source, out, output, taker.result, options)
+    else:
+        connect_writer(engine, taker.take, taker.at_least)
+        _execute(engine, taker, look)
 
 
 def _kept_state(source: Path, options: RunOptions) -> KeptState | None:
