@@ -142,15 +142,9 @@ _SENTENCE = f"""CASE kind
 _WHOSE = "concat(IF(type < 2, ' of vehicle ', ' for request '), key)"
 
 
-def compare(
-    shop: Workshop, expected: Frame, answers: Frame, timed: bool | None
-) -> tuple[Comparison, Frame, bool]:
-    """Every answer beside the one that was expected, those that can be timed, and whether they are.
-
-    `timed`: whether Arrival counts; None if the answers decide that. Differences come with a
-    sentence.
-    """
-    pairs = shop.keep(
+def _paired(shop: Workshop, expected: Frame, answers: Frame) -> Frame:
+    """Every answer beside the one that was expected."""
+    return shop.keep(
         shop.table(
             f"""
             SELECT coalesce(e.type, a.type) AS type, CAST(coalesce(e.key, a.key) AS int) AS key,
@@ -171,6 +165,17 @@ def compare(
             answers=answers,
         )
     )
+
+
+def compare(
+    shop: Workshop, expected: Frame, answers: Frame, timed: bool | None
+) -> tuple[Comparison, Frame, bool]:
+    """Every answer beside the one that was expected, those that can be timed, and whether they are.
+
+    `timed`: whether Arrival counts; None if the answers decide that. Differences come with a
+    sentence.
+    """
+    pairs = _paired(shop, expected, answers)
     if timed is None:
         timed = _arrivals_differ(shop, pairs)
     minutes = shop.table(
