@@ -107,6 +107,7 @@ def test_answers_arrive_as_they_were_sent(
         st.one_of(
             st.text("0123456789,-.e \r", max_size=60),
             ANSWERS.map(lambda some: reference.line_of_answer(some[0], 1500) if some else "2,1"),
+            st.integers(-(10**18), 10**18).map(lambda kind: f"{kind},7,0,0,40,0"),
         ),
         max_size=20,
     ),
