@@ -243,6 +243,8 @@ def _conclude(
         result.warnings.append(unverified_sentence(unchecked))
     if result.early_answers:
         result.warnings.append(f"{result.early_answers:,} answers came before their rows were due")
+    if result.unknown_answers:
+        result.warnings.append(f"{result.unknown_answers:,} answers belong to no row that was sent")
     if isinstance(keeper, AnswerDigests):
         write_digests(out / "digests.parquet", keeper.digests)
         if keeper.others:

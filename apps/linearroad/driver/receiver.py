@@ -187,7 +187,7 @@ class Receiver:
 
     def _time(self, answers: Answers, times: np.ndarray, arrival_ms: int) -> None:
         """Note response times; answers of one second and kind that arrive together are equal."""
-        first = arrival_ms // 1000 + 1 - SPAN_S
+        first = max(arrival_ms // 1000 + 1 - SPAN_S, 0)
         counts = np.zeros((KINDS, SPAN_S), np.int64)
         if count_seconds(answers.kind, times, first, counts):
             self._time_others(answers, times, arrival_ms, first)

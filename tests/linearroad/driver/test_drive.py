@@ -132,6 +132,27 @@ def test_malformed_answers_are_kept_and_counted(two_rows: Path, tmp_path: Path) 
     assert not result.passed
 
 
+def test_answers_to_rows_that_were_not_sent_are_counted_and_not_timed(
+    two_rows: Path, tmp_path: Path
+) -> None:
+    def behave(sock: socket.socket) -> None:
+        everything(sock)
+        sock.sendall(struct.pack("<15i", 0, 8, 0, 38, 0, 1, 9, 0, 1, 0, 2, 4, 0, 0, 0))
+
+    result = driven(two_rows, tmp_path / "thesis", behave, wire="thesis")
+    assert result.unknown_answers == 3
+    assert result.warnings == ["3 answers belong to no row that was sent"]
+    assert (result.late, result.response_s) == (0, {})
+
+    def behave_flat(sock: socket.socket) -> None:
+        everything(sock)
+        sock.sendall(b"0,7,-1,0,40,0\n")
+
+    result = driven(two_rows, tmp_path / "flat", behave_flat)
+    assert result.unknown_answers == 1
+    assert (result.late, result.response_s) == (0, {})
+
+
 @pytest.mark.parametrize(
     ("wire", "said", "sentence"),
     [
