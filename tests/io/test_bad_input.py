@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +46,9 @@ def arrived(source: Any) -> tuple[list[Any], xs.XStreamError | None]:
 
 
 @pytest.mark.parametrize("form", MAKERS)
-def test_files_that_are_missing_empty_folders_or_forbidden(form: str, tmp_path: Path) -> None:
+def test_files_that_are_missing_empty_folders_or_forbidden(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / f"x.{form}"
     with pytest.raises(xs.InputError, match=f"{path} does not exist"):
         read(MAKERS[form](path))
@@ -57,9 +61,11 @@ def test_files_that_are_missing_empty_folders_or_forbidden(form: str, tmp_path: 
         read(MAKERS[form](path))
     path.write_bytes(b"x")
     path.chmod(0)
-    if not os.access(path, os.R_OK):  # root may read everything
-        with pytest.raises(xs.InputError, match=f"{path} cannot be read"):
-            read(MAKERS[form](path))
+    if os.access(path, os.R_OK):  # root may read everything
+        error = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        monkeypatch.setattr(Path, "open", Mock(side_effect=error))
+    with pytest.raises(xs.InputError, match=f"{path} cannot be read: Permission denied"):
+        read(MAKERS[form](path))
 
 
 @pytest.mark.parametrize("form", [form for form in MAKERS if form not in ("raw", "csv")])
