@@ -248,7 +248,7 @@ class Run(Results):
             lib.xs_plan_settle_early(self._plan.handle)
         begin, used = time.perf_counter_ns(), time.thread_time_ns()
         budget_ns = min(self.look_up_ns, max(self.measure_ns - self._measured_ns, 0))
-        status = int(lib.xs_plan_run(self._plan.handle, budget_ns or self.look_up_ns))
+        status = int(lib.xs_plan_run(self._plan.handle, budget_ns or self.measure_ns))
         self._measured_ns += time.perf_counter_ns() - begin
         self._measured_cpu_ns += time.thread_time_ns() - used
         return status
