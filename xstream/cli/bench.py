@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from xstream.cli import bench_history
 from xstream.console import Progress, interrupted_with, within
+from xstream.console.groups import grouped
 
 if TYPE_CHECKING:
     from xstream.bench.report import Report
@@ -85,88 +87,144 @@ Megabytes = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Contest:
+    """How the contenders run, and how often."""
+
+    scheduler: Scheduler = "df"
+    memory: Memory = "refcount-lazy"
+    window: Window = 4096
+    trials: Trials = 9
+    clock: Clock = "wall"
+
+
+@dataclass(frozen=True)
+class LargeWindows(Contest):
+    """The same with windows as files have them."""
+
+    window: Window = 65_536
+
+
+@dataclass(frozen=True)
+class Timed(Contest):
+    """Trials over a recording, of a given length."""
+
+    seconds: Seconds = 0.1
+    samples: Samples = None
+    input: Input = None
+
+
+@dataclass(frozen=True)
+class SmallWindows(Timed):
+    """The same with windows that cost more to pass than to read."""
+
+    window: Window = 64
+
+
+@dataclass(frozen=True)
+class Schedulers(Timed):
+    """The same under all schedulers."""
+
+    scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc, df, or all.")] = "all"
+
+
 @app.command()
+@grouped
 def passchain(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    kind: Kind = "library", operators: Operators = 10, trials: Trials = 9, seconds: Seconds = 0.1,
-    samples: Samples = None, input: Input = None, peers: Peers = False,
-    clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    timed: Timed,
+    kind: Kind = "library",
+    operators: Operators = 10,
+    peers: Peers = False,
+    json: Json = False,
+) -> None:
     """Measure the cost of passing data: ten operators that pass their input on."""
     from xstream.bench import table1
 
     _measure(
-        table1.passchain, "passchain", json,
-        scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
-        trials=trials, seconds=seconds, samples=samples, input=input, peers=peers,
-        clock=clock,
-    )  # fmt: skip
+        table1.passchain,
+        "passchain",
+        json,
+        **vars(timed),
+        kind=kind,
+        operators=operators,
+        peers=peers,
+    )
 
 
 @app.command()
+@grouped
 def statfilter(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    kind: Kind = "library", trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
+    timed: Timed,
+    kind: Kind = "library",
     megabytes: Megabytes = 256.0,
-    alpha: Alpha = 0.02, beta: Beta = 0.001, input: Input = None, peers: Peers = False,
-    clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    alpha: Alpha = 0.02,
+    beta: Beta = 0.001,
+    peers: Peers = False,
+    json: Json = False,
+) -> None:
     """Measure two filters over windows, compared with a numba loop with the same arithmetic."""
     from xstream.bench import table1
 
     _measure(
-        table1.statfilter, "statfilter", json,
-        scheduler=scheduler, memory=memory, window=window, kind=kind, trials=trials,
-        seconds=seconds, samples=samples, megabytes=megabytes, alpha=alpha, beta=beta, input=input,
-        peers=peers, clock=clock,
-    )  # fmt: skip
+        table1.statfilter,
+        "statfilter",
+        json,
+        **vars(timed),
+        kind=kind,
+        megabytes=megabytes,
+        alpha=alpha,
+        beta=beta,
+        peers=peers,
+    )
 
 
 @app.command()
+@grouped
 def silencefilter(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None, alpha: Alpha = 0.02,
-    beta: Beta = 0.001, input: Input = None, peers: Peers = False,
-    clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    timed: Timed,
+    alpha: Alpha = 0.02,
+    beta: Beta = 0.001,
+    peers: Peers = False,
+    json: Json = False,
+) -> None:
     """Measure a stream that is joined with the ranges in which a voice was detected."""
     from xstream.bench import table1
 
     _measure(
-        table1.silencefilter, "silencefilter", json,
-        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
-        samples=samples, alpha=alpha, beta=beta, input=input, peers=peers,
-        clock=clock,
-    )  # fmt: skip
+        table1.silencefilter,
+        "silencefilter",
+        json,
+        **vars(timed),
+        alpha=alpha,
+        beta=beta,
+        peers=peers,
+    )
 
 
 @app.command()
+@grouped
 def loading(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    trials: Trials = 9, input: Input = None, clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    contest: Contest,
+    input: Input = None,
+    json: Json = False,
+) -> None:
     """Measure reading the recording from a CSV file, compared with pyarrow (Table I)."""
     from xstream.bench.loading import loading as run
 
-    _measure(
-        run, "loading", json,
-        scheduler=scheduler, memory=memory, window=window, trials=trials, input=input, clock=clock,
-    )  # fmt: skip
+    _measure(run, "loading", json, **vars(contest), input=input)
 
 
 @app.command("io")
+@grouped
 def files(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 65_536,
-    megabytes: Megabytes = 256.0, trials: Trials = 9, clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    contest: LargeWindows,
+    megabytes: Megabytes = 256.0,
+    json: Json = False,
+) -> None:
     """Measure reading WAV, Parquet, npy and CSV files, compared with their libraries."""
     from xstream.bench.files import files as run
 
-    _measure(
-        run, "io", json,
-        scheduler=scheduler, memory=memory, window=window, megabytes=megabytes, trials=trials,
-        clock=clock,
-    )  # fmt: skip
+    _measure(run, "io", json, **vars(contest), megabytes=megabytes)
 
 
 @app.command()
@@ -184,38 +242,31 @@ def network(
 
 
 @app.command()
+@grouped
 def elementwise(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 4096,
-    trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
-    megabytes: Megabytes = 256.0, input: Input = None, peers: Peers = False,
-    clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    timed: Timed,
+    megabytes: Megabytes = 256.0,
+    peers: Peers = False,
+    json: Json = False,
+) -> None:
     """Measure maps that multiply by a constant, one and ten in a row, and bare numba loops."""
     from xstream.bench.elementwise import elementwise as run
 
-    _measure(
-        run, "elementwise", json,
-        scheduler=scheduler, memory=memory, window=window, trials=trials, seconds=seconds,
-        samples=samples, megabytes=megabytes, input=input, peers=peers, clock=clock,
-    )  # fmt: skip
+    _measure(run, "elementwise", json, **vars(timed), megabytes=megabytes, peers=peers)
 
 
 @app.command()
+@grouped
 def enginebench(
-    scheduler: Annotated[str, typer.Option(help="fifo, fifo-slice, rtc, df, or all.")] = "all",
-    memory: Memory = "refcount-lazy", window: Window = 4096, kind: Kind = "library",
-    operators: Operators = 1000, trials: Trials = 9, seconds: Seconds = 0.1,
-    samples: Samples = None, input: Input = None, clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    timed: Schedulers,
+    kind: Kind = "library",
+    operators: Operators = 1000,
+    json: Json = False,
+) -> None:
     """Measure nanoseconds per hop through 1,000 pass-through operators under every scheduler."""
     from xstream.bench.enginebench import enginebench as run
 
-    _measure(
-        run, "enginebench", json,
-        scheduler=scheduler, memory=memory, window=window, kind=kind, operators=operators,
-        trials=trials, seconds=seconds, samples=samples, input=input,
-        clock=clock,
-    )  # fmt: skip
+    _measure(run, "enginebench", json, **vars(timed), kind=kind, operators=operators)
 
 
 @app.command()
@@ -235,20 +286,16 @@ def ratecontrol(
 
 
 @app.command()
+@grouped
 def pythonop(
-    scheduler: Scheduler = "df", memory: Memory = "refcount-lazy", window: Window = 64,
-    operators: Operators = 1, trials: Trials = 9, seconds: Seconds = 0.1, samples: Samples = None,
-    input: Input = None, clock: Clock = "wall", json: Json = False,
-) -> None:  # fmt: skip
+    timed: SmallWindows,
+    operators: Operators = 1,
+    json: Json = False,
+) -> None:
     """Measure the cost of a plain Python operator per tuple."""
     from xstream.bench.pythonop import pythonop as run
 
-    _measure(
-        run, "pythonop", json,
-        scheduler=scheduler, memory=memory, window=window, operators=operators, kind="python",
-        trials=trials, seconds=seconds, samples=samples, input=input,
-        clock=clock,
-    )  # fmt: skip
+    _measure(run, "pythonop", json, **vars(timed), operators=operators, kind="python")
 
 
 @app.command()
