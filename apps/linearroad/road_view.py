@@ -14,7 +14,7 @@ __all__ = ["RoadView", "show_road"]
 
 DIRECTIONS = ("eastbound", "westbound")
 #: Miles per hour, and a toll, at which a heat map has its last colour.
-FAST, DEAR = 100.0, 20_000.0
+FAST, DEAR = 65.0, 1_000_000.0
 
 
 class RoadView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,21 @@ def test_busy_times_are_an_operators_own(scheduler: str, tuples: int) -> None:
     run = q.run(scheduler, profile=True)
     assert run.stats["sleeps"].busy_ns >= tuples * SLEEP_NS
     assert sum(one.busy_ns for one in run.stats.values()) <= 1e9 * run.wall_seconds
+
+
+def test_a_source_that_waits_is_not_busy() -> None:
+    q = xs.Query()
+    tuples, wait_s = 20, 0.005
+
+    def late() -> Iterator[int]:
+        for number in range(tuples):
+            time.sleep(wait_s)
+            yield number
+
+    q.source(xs.io.iterable(late, out=int), name="late").count()
+    run = q.run()
+    assert 0 < run.stats["late"].busy_ns < 1e9 * tuples * wait_s / 2
+    assert run.wall_seconds >= tuples * wait_s
 
 
 def test_samples_of_scalars_count_as_one_each() -> None:

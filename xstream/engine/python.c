@@ -1,4 +1,6 @@
 /* Plain Python operators and sources: pass a tuple to Python and emit the results. */
+#include <time.h>
+
 #include "saving.h"
 
 /* Defined by the extension module; the bodies are in xstream/engine/_python.py. */
@@ -50,11 +52,28 @@ static int32_t python_process(xs_op *op, int32_t port, const xs_slot *tuple)
     return status ? op_fail(op, "the operator raised an error") : sent;
 }
 
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Sources wait in their code, for data or until a tuple is due: that is no work of theirs. */
+static int32_t produce_timed(xs_plan *plan, int64_t token)
+{
+    int64_t begin = engine_now_ns(), begin_cpu = thread_cpu_ns();
+    int32_t status = xs_python_produce(token);
+    int64_t cpu = thread_cpu_ns() - begin_cpu, waited = engine_now_ns() - begin - cpu;
+    if (waited > 0) plan->child_ns += waited;
+    return status;
+}
+
 static int32_t python_produce(xs_op *op)
 {
     xs_python *python = (xs_python *)op;
     python->exchange.port = 0;
-    int32_t status = xs_python_produce(python->token);
+    int32_t status = op->plan->timed ? produce_timed(op->plan, python->token) : xs_python_produce(python->token);
     if (status == XS_FAILED) return op_fail(op, "the source raised an error");
     const xs_shape *shape = &op->out[0].shape;
     int field = shape->segments ? __builtin_ctzll(shape->segments) : -1;

@@ -119,7 +119,7 @@ class TerminalView:
                 Text(name), bar, short(tuples), short(samples), short(waiting), f"{total:,}"
             )
         more = len(rows) - room
-        lines: list[Any] = [Text(self.line(header, first, last), style="bold", no_wrap=True), table]
+        lines: list[Any] = [Text(self.line(header, first, last), style="bold"), table]
         if more > 0:
             lines.append(Text(f"and {more:,} more operators", style="dim"))
         lines += [Text(line, no_wrap=True) for line in self._delays()]
@@ -128,7 +128,7 @@ class TerminalView:
     def _delays(self) -> list[str]:
         """Delays against limits, of the panels that have any."""
         return [
-            f"{name}: median {p50} s, 99 % {p99} s, worst {worst} s of {limit} s"
+            f"{name}: median {p50} s, 99 % {p99} s, worst {worst} s, limit {limit} s"
             + (f", {late:,} late" if late else "")
             for update in self._panels.values()
             for name, p50, p99, worst, limit, late in update.get("rows", ())
