@@ -88,7 +88,9 @@ class OutputFile:
         try:
             lock_soon(file.fileno())
         except BlockingIOError:
-            raise InputError(f"another run is writing {self.path}") from None
+            raise InputError(
+                f"another run is writing {self.path}, or another sink of this one"
+            ) from None
         found = os.fstat(file.fileno()).st_size
         if found < length:
             raise InputError(
