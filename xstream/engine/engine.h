@@ -217,9 +217,9 @@ typedef struct xs_scheduler {
 int64_t engine_now_ns(void);
 
 /* Measuring busy times must cost little: one in 64 of the tuples that are admitted or dequeued is
- * timed, with all operators that it calls; one in 1024 where they are admitted several at a time; one in
- * 8 of slow tuples, which are few; and each of an operator's first tuples, so that every operator that
- * has run has a time. */
+ * timed, with all operators that it calls; one in 256 where they take less than some microseconds, one
+ * in 1024 where they are admitted several at a time, and one in 8 of slow tuples, which are few; and each
+ * of an operator's first tuples, so that every operator that has run has a time. */
 enum { FIRST_TIMED = 8 };
 void plan_draw_timing(xs_plan *plan);
 static inline void plan_set_timing(xs_plan *plan, bool timed, int64_t weight)

@@ -105,7 +105,8 @@ void plan_draw_timing(xs_plan *plan)
     bool due = plan->until_timed < 0;
     plan_set_timing(plan, due || plan->profiled, plan->profiled || !plan->gap ? 1 : plan->gap);
     if (!due) return;
-    int rare = plan->look_every == 1 ? 3 : plan->many ? 10 : 6;
+    bool fast = plan->look_every == LOOK_EVERY_MAX;
+    int rare = plan->look_every == 1 ? 3 : plan->many ? 10 : fast ? 8 : 6;
     plan->gap = (int64_t)1 << rare;
     plan->random = plan->random * 6364136223846793005u + 1442695040888963407u;
     plan->until_timed = (int64_t)(plan->random >> (63 - rare)); /* 0 to twice the gap, less one */

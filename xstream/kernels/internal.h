@@ -74,7 +74,7 @@ static inline bool is_window(const xs_shape *shape) { return shape->fields == 1 
 static inline void prefetch_behind(const char **behind, const char *data, int64_t bytes, bool into_l1)
 {
     enum { LINE = 64 };
-    const int64_t most = into_l1 ? 6 << 10 : 8 << 10;
+    const int64_t most = into_l1 ? 2 << 10 : 8 << 10;
     bool in_a_row = *behind == data;
     *behind = data + bytes;
     if (!in_a_row) return;
