@@ -234,7 +234,7 @@ class Query(Graph):
         if checkpoint is not None:
             checkpoints = Checkpoints(checkpoint, checkpoint_s, resume)
         elif resume:
-            raise GraphError("resume=True goes on from checkpoint=FOLDER, which is not given")
+            raise GraphError("resume=True requires checkpoint=FOLDER")
         with checkpoints or nullcontext():
             run = Run(
                 self, scheduled, manager, tuple_burst, profile, state, debug, positions,

@@ -44,10 +44,11 @@ class System:
     marks: Annotated[bool | None, option(_MARKS, "--marks/--no-marks")] = None
     wait_s: Annotated[float, option("Seconds to wait until the system listens.")] = 0.0
     stall_s: Annotated[
-        float, option("Give up when the system reads nothing for so many seconds.")
+        float, option("Give up when the system reads nothing for this many seconds.")
     ] = 60.0
     reconnect_s: Annotated[
-        float, option("After a cut, try to go on for so many seconds; the system must support it.")
+        float,
+        option("After a lost connection, retry for this many seconds; the system must support it."),
     ] = 0.0
 
 

@@ -65,7 +65,9 @@ Systems = Annotated[str, _option("all, or names separated by commas; see --list.
 Out = Annotated[Path, _option("Output directory for the comparison and its probes.")]
 _VALIDATION = "Whether Spark validates the answers that those of the systems are compared with."
 Validation = Annotated[bool, _option(_VALIDATION, "--validation/--no-validation")]
-List = Annotated[bool, _option("Only list the systems, and what is missing of each.", "--list")]
+List = Annotated[
+    bool, _option("Only list the systems, and what each of them lacks on this machine.", "--list")
+]
 Json = Annotated[bool, _option("Print comparison.json to standard output.", "--json")]
 
 

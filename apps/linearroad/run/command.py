@@ -110,11 +110,11 @@ class Saved:
     ] = None
     checkpoint_s: Annotated[
         float | None,
-        option("Save the state every so many seconds, in the folder checkpoints of --out."),
+        option("Seconds between checkpoints, which are saved in the folder checkpoints of --out."),
     ] = None
     resume: Annotated[
         bool,
-        option("Go on from the last checkpoint of a run that was interrupted or killed.",
+        option("Continue from the last checkpoint of a run that was interrupted or killed.",
                "--resume"),
     ] = False  # fmt: skip
 
@@ -222,7 +222,7 @@ def _report(result: RunResult, out: Path, options: RunOptions, json: bool) -> No
     else:
         _print_summary(result, out, options.speed)
     if result.interrupted_by_user:
-        again = "; --resume goes on from there" if options.checkpoint_s is not None else ""
+        again = "; --resume continues from there" if options.checkpoint_s is not None else ""
         raise KeyboardInterrupt(f"{result.interruption()}, in {out}{again}")
     if result.copies_differ or (options.stop_when_late and result.first_late):
         raise typer.Exit(1)

@@ -37,7 +37,7 @@ class Service:
     ] = "127.0.0.1:9000"
     wire: WireName = "flat"
     once: Annotated[bool, option("End after one driver.", "--once")] = False
-    stall_s: Annotated[float, option("Drop a driver that reads nothing for so many seconds.")] = (
+    stall_s: Annotated[float, option("Drop a driver that reads nothing for this many seconds.")] = (
         60.0
     )
 
@@ -49,7 +49,7 @@ class Engine:
     rules: Rules = "paper"
     expressways: Annotated[
         float | None,
-        option("Have room for so many expressways, and use the history for copies of its own."),
+        option("Reserve tables for this many expressways, and use the history for copies as well."),
     ] = None
     threads: Annotated[int, option("Number of threads, at most one per core.")] = 1
     memory: Memory = "refcount-lazy"
@@ -61,12 +61,12 @@ class Saved:
 
     checkpoint_s: Annotated[
         float | None,
-        option("Save the state every so many seconds, so that a drive can go on after a crash."),
+        option("Seconds between checkpoints, from which a drive can continue after a crash."),
     ] = None
     checkpoints: Annotated[Path, option("Folder for the checkpoints.")] = Path("checkpoints")
     resume: Annotated[
         bool,
-        option("Go on from the last checkpoint of a service that was stopped or killed.",
+        option("Continue from the last checkpoint of a service that was stopped or killed.",
                "--resume"),
     ] = False  # fmt: skip
 

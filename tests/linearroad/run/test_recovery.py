@@ -159,7 +159,7 @@ def test_sigterm_ends_at_a_checkpoint(directory: Path, tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert time.monotonic() - begin < 10  # 2 s on a machine that does nothing else
-    assert "--resume goes on from there" in said
+    assert "--resume continues from there" in said
     assert json.loads((out / "summary.json").read_text())["interrupted"]
 
 
