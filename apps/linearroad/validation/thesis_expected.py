@@ -76,8 +76,8 @@ def _accidents(shop: Workshop, followed: Frame) -> Frame:
         SELECT *, coalesce(lag(second) OVER (PARTITION BY {SEGMENT} ORDER BY second) < second - 1,
                            true) AS detected
         FROM (SELECT {SEGMENT}, second
-              FROM (SELECT {SEGMENT}, vid, explode(sequence(
-                               time, least(time + 30, next_time) - 1)) AS second
+              FROM (SELECT {SEGMENT}, vid, explode(sequence(time, CAST(
+                        least(time + 29L, next_time - 1L, 2147483647L) AS int))) AS second
                     FROM {{followed}} WHERE standing)
               GROUP BY {SEGMENT}, second HAVING count(DISTINCT vid) >= 2)
         """,

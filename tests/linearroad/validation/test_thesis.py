@@ -152,6 +152,20 @@ def test_arrivals_of_whole_seconds_are_timed_unless_all_are_those_of_their_rows(
     assert [each.differences["late"] for each in late.types] == [4, 0, 0, 0, 0]
 
 
+def test_an_accident_in_the_last_seconds_that_there_are_is_found(
+    spark_session: object, tmp_path: Path
+) -> None:
+    last = 2**31 - 1
+    wreck = [reference.Report(last - 90 + 30 * k, vid, 0, 0, 9, vid, 5, 1)
+             for k in range(4) for vid in (1, 2)]  # fmt: skip
+    rows = [*wreck[:6], reference.Report(last - 9, 7, 50, 0, 8, 3, 5, 1), *wreck[6:]]
+    case = Scenario(rows, reference.to_text(rows), [], reference.Constants())
+    answers = expected(case)
+    assert (last, 1, 7, 0, 9, 1) in answers
+    found = judged(tmp_path / "file", case, [stamped(answer) for answer in answers])
+    assert found.passed, found.first_differences
+
+
 def rows_of_vehicles(choose: random.Random) -> list[dict[str, object]]:
     """Entries, exits and requests of some vehicles, at most one entry of each in a second."""
     rows: list[dict[str, object]] = []
