@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import string
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -133,8 +134,8 @@ def _test(
             raise InputError(f"{path}: {key} has a value that it cannot have: {value!r}")
     if merged["scenario"] != "weather":
         raise InputError(f"{path}: there is no scenario {merged['scenario']!r}: use weather")
-    if not 1 <= merged["runs"] <= 1000 or not merged["speed"] > 0:
-        raise InputError(f"{path}: runs are 1 to 1000, and a speed is more than 0")
+    if not 1 <= merged["runs"] <= 1000 or not 0 < merged["speed"] < math.inf:
+        raise InputError(f"{path}: runs are 1 to 1000, and a speed is a number above 0")
     name = merged.get("name", f"test-{number + 1}")
     if not name or "/" in name or name.startswith("."):
         raise InputError(f"{path}: {name!r} cannot be the name of a test: it names a folder")

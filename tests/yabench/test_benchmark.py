@@ -217,6 +217,19 @@ def test_engines_of_the_jvm_are_right_when_windows_close(
     assert sum(window["expected"] for window in found["judged"]["strict"]["windows"]) > 50
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_windows_of_spark_end_at_multiples_of_the_slide(tmp_path: Path) -> None:
+    if missing := engine_of("spark").missing:
+        pytest.skip(missing)
+    uneven = ["engine=spark", "runs=1", "duration_s=9", "WSIZE_ms=4000", "WSLIDE_ms=3000"]
+    (found,) = run_tests(
+        read_tests(built_in(Path("e1")), uneven)[:1], tmp_path / "out", Progress.silent()
+    )
+    assert found["judged"]["strict"]["right"], found["judged"]["strict"]["finding"]
+
+
 def test_an_engine_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("import sys; sys.exit('no idea')")
@@ -248,6 +261,7 @@ def test_settings_of_the_command_line_win_over_those_of_a_test(tmp_path: Path) -
         ("TEMP = 1\npolicy = 'never'\n[query]\noracle = 'q1.sql'", "never"),
         ("TEMP = 1\n[query]\noracle = 'q1.sql'\n[[tests]]\nname='a/b'", "folder"),
         ("TEMP = 1\n[query]\noracle = 'q1.sql'\n[[tests]]\nname='a'\n[[tests]]\nname='a'", "two"),
+        ("speed = inf\nTEMP = 1\n[query]\noracle = 'q1.sql'", "speed"),
         ("runs = 0\nTEMP = 1\n[query]\noracle = 'q1.sql'", "runs"),
     ],
 )
@@ -269,6 +283,18 @@ def test_the_test_file_of_the_documentation_works(tmp_path: Path) -> None:
     for each in found:
         assert each["judged"]["strict"]["right"], each["failure"]
         assert each["judged"]["strict"]["windows"][0]["expected"] > 0
+
+
+def test_the_speed_may_be_given_as_an_option(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["run", "e1", "--test", "e1-small", "--out", str(out), "--speed", "20", "--json"]
+    settings = ["-D", "runs=1", "-D", "duration_s=6", "-D", "engine=faulty-lossy"]
+    done = CliRunner().invoke(app, [*command, *settings])
+    (found,) = json.loads(done.stdout)
+    (same,) = read_tests(
+        built_in(Path("e1")), ["speed=20", "runs=1", "duration_s=6", "engine=faulty-lossy"]
+    )[:1]
+    assert found["key"] == same.key("faulty-lossy")
 
 
 def test_a_test_file_that_does_not_exist_is_named() -> None:

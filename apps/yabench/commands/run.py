@@ -31,6 +31,9 @@ def run_command(
     test: Annotated[
         list[str] | None, typer.Option(help="Run only the test with this name; repeatable.")
     ] = None,
+    speed: Annotated[
+        float | None, typer.Option(help="How many times faster than real time items are fed.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run all tests of a file on their engines, and judge every result.
@@ -41,7 +44,8 @@ def run_command(
     from yabench.experiments import test_file
     from yabench.testfile import read_tests
 
-    chosen = read_tests(test_file(tests), define or [])
+    settings = [*(define or []), *([] if speed is None else [f"speed={speed}"])]
+    chosen = read_tests(test_file(tests), settings)
     names = {each.name for each in chosen}
     for name in test or []:
         if name not in names:

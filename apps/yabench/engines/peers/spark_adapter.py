@@ -68,7 +68,9 @@ def main() -> None:
         items = lines.option("port", server.getsockname()[1]).load()
         items = items.select(f.from_json("value", ITEM).alias("item")).select("item.*")
         items = items.withColumn("at", f.timestamp_millis("time")).withWatermark("at", "0 seconds")
-        windows = items.groupBy(f.window("at", size, slide)).agg(
+        # Spark's windows start, ours end, at a multiple of the slide.
+        first = f"{-task['size_ms'] % task['slide_ms']} milliseconds"
+        windows = items.groupBy(f.window("at", size, slide, first)).agg(
             f.collect_list(f.struct("time", "observation", "station", "value")).alias("content")
         )
 
