@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from yabench.answers import Answer
 from yabench.bindings import Bag, matched
-from yabench.oracle import Oracle
+from yabench.oracle import BORDER_POLICIES, Oracle
 from yabench.windows import Scope
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ __all__ = ["finding"]
 MOST_BINDINGS = 2_000_000
 #: Where more times lie within a slide, no shift is looked for without gracious mode.
 MOST_TIMES_PER_SLIDE = 1000
+#: The same where the query must be evaluated for each pair of borders.
+MOST_TIMES_EVALUATED = 40
 
 
 def finding(
@@ -82,7 +84,9 @@ def _shifted(found: Judgement, oracle: Oracle, gracious: Callable[[], Judgement]
     """Return by how much the windows of an engine are shifted, if most of them are."""
     slides = oracle.times[-1] / found.windowing.slide_ms + 1
     size = sum(window.actual + window.expected for window in found.windows)
-    dense = len(oracle.times) / slides > MOST_TIMES_PER_SLIDE or size > MOST_BINDINGS
+    fast = oracle.finds_borders and found.windowing.policy in BORDER_POLICIES
+    most = MOST_TIMES_PER_SLIDE if fast else MOST_TIMES_EVALUATED
+    dense = len(oracle.times) / slides > most or size > MOST_BINDINGS
     if found.gracious or found.stray or dense:
         return ""
     moved = gracious()

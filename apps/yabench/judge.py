@@ -9,7 +9,7 @@ from typing import Any
 from yabench.answers import Answer
 from yabench.bindings import Bag, Binding, Score, bag_size, differing, f1_of, matched, score, shown
 from yabench.columns import Comparison, compare
-from yabench.oracle import Oracle
+from yabench.oracle import BORDER_POLICIES, Oracle
 from yabench.pairs import Pairs, paired
 from yabench.reports import content_changed, expected_reports
 from yabench.windows import Scope, Window, Windowing
@@ -160,7 +160,7 @@ def _best_scope(oracle: Oracle, windowing: Windowing, window: Window, actual: Ba
     """Return the range within one slide of the window that fits the results best."""
     slide, origin = windowing.slide_ms, window.scope
     starts, ends = (_borders(oracle, border, slide) for border in origin)
-    if windowing.policy in ("window-close", "periodic") and origin.start <= origin.end:
+    if windowing.policy in BORDER_POLICIES and origin.start <= origin.end:
         found = oracle.best_scope(actual, starts, ends, origin)
         if found is not None:
             return found

@@ -15,7 +15,10 @@ from yabench.columns import Columns
 from yabench.stream import Literal, RdfStream
 from yabench.windows import Scope
 
-__all__ = ["Oracle", "SparqlOracle"]
+__all__ = ["BORDER_POLICIES", "Oracle", "SparqlOracle"]
+
+#: The policies for which an oracle may search borders by itself: one report for each range.
+BORDER_POLICIES = ("window-close", "periodic")
 
 #: Queries with these words may lose results when items are added.
 _NOT_MONOTONE = re.compile(
@@ -37,6 +40,8 @@ class Oracle(ABC):
     monotone: bool
     #: The variables of the query in their order.
     variables: tuple[str, ...]
+    #: Whether `best_scope` usually finds borders, without evaluating the query for each.
+    finds_borders = False
 
     @abstractmethod
     def results(self, scope: Scope) -> Bag:

@@ -56,6 +56,7 @@ class SqlOracle(Oracle):
                 "table scopes"
             )
         self._cache: dict[Scope, Bag] = {}
+        self.finds_borders = self.monotone
         if self.monotone:
             self._evaluate_spans()
 

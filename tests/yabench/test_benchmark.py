@@ -106,6 +106,21 @@ def test_the_fast_search_for_borders_finds_what_the_slow_one_finds(
     assert (found.start + found.start_shift_ms, found.end + found.end_shift_ms) == best
 
 
+@pytest.mark.parametrize("policy", ["content-change", "window-close"])
+def test_a_wrong_engine_is_not_searched_for_shifts_where_that_takes_minutes(policy: str) -> None:
+    """Each of 60,000 pairs of borders would be evaluated, as changes or as averages."""
+    records = generate(50, 1000, 7000, 4)
+    average = (
+        "SELECT scope, avg(value) AS avg FROM scopes JOIN items "
+        "ON time >= start_ms AND time < end_ms GROUP BY scope"
+    )
+    oracle = SqlOracle(records, Q1 if policy == "content-change" else average)
+    wrong = [Answer(oracle.results(Scope(0, 4000)), 5000), Answer(Bag(), 10_000)]
+    found = judge(oracle, Windowing(5000, 5000, policy), wrong)
+    assert not found.right
+    assert "shifted" not in found.finding
+
+
 def test_borders_are_found_where_numbers_have_rounding_errors() -> None:
     records = generate(6, 7, 40, 4)
     query = Q1.replace("observation AS o", "observation AS o, value AS v")
