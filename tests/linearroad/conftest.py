@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,11 @@ def spark_session() -> Iterator[object]:
         sparks.require_spark()
     except ValueError as error:
         pytest.skip(str(error))
-    with sparks.session("local[2]") as spark:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            # Java would compile much that runs a few times only with its slower compiler as well.
+            patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+            spark = stack.enter_context(sparks.session("local[2]"))
         yield spark
 
 
