@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from xstream._native import ffi, lib
 from xstream.errors import InputError
 
-__all__ = ["FORMAT", "DamagedError", "Front", "Stored", "read_checkpoint"]
+__all__ = ["FORMAT", "DamagedError", "Front", "Stored", "glimpse", "read_checkpoint"]
 
 #: The version of the format; another one is refused.
 FORMAT = 1
@@ -103,6 +103,22 @@ def read_checkpoint(path: Path) -> Stored:
         return _sections(path, contents, begin, manifest)
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
+
+
+def glimpse(path: Path) -> dict[str, Any]:
+    """The manifest of a checkpoint that nothing was verified of; empty if there is none to be seen.
+
+    Who prepares something with it does so again if the checkpoint turns out to be another one.
+    """
+    try:
+        with path.open("rb") as file:
+            magic, _, manifest_bytes = _HEAD.unpack(file.read(_HEAD.size))
+            if magic != _MAGIC or manifest_bytes > _MOST_MANIFEST:
+                return {}
+            manifest = json.loads(file.read(manifest_bytes))
+    except (OSError, ValueError, RecursionError, struct.error):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _mapped(path: Path) -> Any:

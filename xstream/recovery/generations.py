@@ -9,12 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from xstream.console.folder import locked_folder
 from xstream.errors import InputError
-from xstream.recovery.format import DamagedError, Stored, read_checkpoint
+from xstream.recovery.format import DamagedError, Stored, glimpse, read_checkpoint
 
-__all__ = ["Generations", "Pending", "has_checkpoint"]
+__all__ = ["Generations", "Pending", "has_checkpoint", "latest_owners"]
 
 #: The number of checkpoints that are kept.
 KEPT = 2
@@ -34,6 +35,14 @@ class Pending:
 def has_checkpoint(folder: Path) -> bool:
     """Whether there is a checkpoint in a folder, whole or damaged."""
     return folder.is_dir() and any(_NAME.fullmatch(path.name) for path in folder.iterdir())
+
+
+def latest_owners(folder: Path) -> dict[str, Any]:
+    """What objects with state will probably go on from, by operator; nothing of it is verified."""
+    found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
+    latest = max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    owners = glimpse(latest).get("owners") if latest is not None else None
+    return owners if isinstance(owners, dict) else {}
 
 
 class Generations:

@@ -75,7 +75,8 @@ class Feed:
         if self._ended:
             return
         self._ready()
-        chunks = self._chunks() if self._found is None else self._found.result()
+        found = self._found
+        chunks = self._chunks(self._line, self._clock) if found is None else found.result()
         for chunk, upto in self.pace.given(chunks):
             if chunk is not None:
                 self.rows += len(chunk)
@@ -86,10 +87,10 @@ class Feed:
         self._ended = True
         self._release(None)
 
-    def _chunks(self) -> Iterator[Chunk]:
-        """The rows that were not given yet, of which the first are read now."""
-        begin_s = max(int(self.pace.schedule.time.begin_s), self._clock)
-        chunks = _behind(self.reader.chunks(begin_s), self._line)
+    def _chunks(self, line: int, clock: int) -> Iterator[Chunk]:
+        """The rows behind a line of a second, of which the first are read now."""
+        begin_s = max(int(self.pace.schedule.time.begin_s), clock)
+        chunks = _behind(self.reader.chunks(begin_s), line)
         return chain([first], chunks) if (first := next(chunks, None)) is not None else chunks
 
     # -- rejects -----------------------------------------------------------------------------
@@ -121,11 +122,29 @@ class Feed:
                 f"the checkpoint is of {saved['file']} with {saved['bytes']:,} bytes, and this is "
                 f"{self.reader.name} with {self._bytes():,}"
             )
-        self._line, self._clock = int(saved["line"]), int(saved["clock"])
+        before, behind = (self._line, self._clock), (int(saved["line"]), int(saved["clock"]))
+        if self._found is not None and behind != before:  # the latest checkpoint is damaged
+            self._found.exception()
+            self._held.clear()
+            self._found = None
+        self._line, self._clock = behind
         self.rows, self.implausible = int(saved["rows"]), int(saved["implausible"])
         self._ended = bool(saved["ended"])
         self.pace.load_state(saved["pace"])
-        self._found = _readers().submit(self._chunks)  # up to half a million rows come before
+        self._read_behind()
+
+    def look_ahead(self, saved: object) -> None:
+        """Begin to read the rows behind those of a state that will probably be loaded."""
+        known = saved if isinstance(saved, dict) else {}
+        line, clock = known.get("line"), known.get("clock")
+        if isinstance(line, int) and isinstance(clock, int):
+            self._line, self._clock = line, clock
+            self._read_behind()
+
+    def _read_behind(self) -> None:
+        """Have the first rows read meanwhile: up to half a million come before them."""
+        if self._found is None:
+            self._found = _readers().submit(self._chunks, self._line, self._clock)
 
     def _bytes(self) -> int:
         path: Path | None = getattr(self.reader, "path", None)

@@ -42,7 +42,7 @@ from xstream.console.stop import Stop, interruptible
 from xstream.console.timeline import Timeline, attributed, read_timeline
 from xstream.io.page_checksums import unverified_sentence
 from xstream.io.schedule import NO_LIMIT, Schedule
-from xstream.recovery.generations import has_checkpoint
+from xstream.recovery.generations import has_checkpoint, latest_owners
 
 __all__ = ["CHECKPOINTS", "Part", "RunOptions", "RunResult", "check_options", "plan", "run"]
 
@@ -115,6 +115,7 @@ def run(
                     Feed(reader, file, schedule, rejects, manager, history.ready, len(copies))
                     for file, reader in enumerate(readers, first)
                 ]
+                _look_ahead(feeds, out / CHECKPOINTS, go_on)
                 engine = Engine(feeds, copies, history, options)
                 if options.checkpoint_s is not None:
                     engine.checkpoints = out / CHECKPOINTS
@@ -146,6 +147,15 @@ def _answer(
     else:
         connect_writer(engine, taker.take, taker.at_least)
         _execute(engine, taker, look)
+
+
+def _look_ahead(feeds: list[Feed], checkpoints: Path, go_on: bool) -> None:
+    """Read the rows from which a run will go on, while the query is declared and compiled."""
+    if not go_on:
+        return
+    owners = latest_owners(checkpoints)
+    for feed in feeds:
+        feed.look_ahead(owners.get(f"rows {feed.number}"))
 
 
 def _kept_state(source: Path, options: RunOptions) -> KeptState | None:

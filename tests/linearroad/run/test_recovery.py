@@ -32,6 +32,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "ROWS", 40)
     monkeypatch.setattr(inputs, "BYTES", 1500)
     monkeypatch.setattr("xstream.run.LOOK_UP_NS", 1)
+    monkeypatch.setattr("xstream.recovery.checkpoints.LAST_S", 60.0)  # on a machine that is busy
 
 
 class Interrupt:
@@ -184,6 +185,29 @@ def test_a_full_disk_is_one_sentence(
             run(directory, tmp_path, History(), again)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == whole
     assert not run(directory, tmp_path, History(), again).interrupted
+
+
+def test_a_run_goes_on_behind_the_one_before_a_damaged_checkpoint(
+    directory: Path, tmp_path: Path
+) -> None:
+    """Rows are read ahead behind the latest one, and again behind the one that is used."""
+    flat, out, whole = tmp_path / "rows.csv", tmp_path / "out", tmp_path / "whole"
+    rows = [chunk.columns for chunk in inputs.open_input(directory)[0].chunks()]
+    lines = [",".join(map(str, row)) for each in rows for row in zip(*each, strict=True)]
+    for at in range(len(lines) - 1, 0, -7):
+        lines.insert(at, "no row at all")
+    flat.write_text("\n".join(lines) + "\n")
+    options = RunOptions(checkpoint_s=1e-4)
+    assert run(flat, out, History(), options, Interrupt(20)).interrupted
+    latest = max((out / "checkpoints").iterdir())
+    latest.write_bytes(latest.read_bytes()[:-1])
+    result = run(flat, out, History(), replace(options, resume=True))
+    assert result.recoveries == 1
+    assert len(result.warnings) == 1
+    assert "is damaged" in result.warnings[0]
+    run(flat, whole, History(), RunOptions())
+    for name in ("output.csv", "rejects.csv"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
 
 
 @pytest.mark.parametrize("checkpoint_s", [None, 1e-3])
