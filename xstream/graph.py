@@ -80,7 +80,12 @@ class Port:
 
     @property
     def schema(self) -> Schema:
-        """The schema of its tuples."""
+        """The schema of its tuples.
+
+        >>> import xstream as xs
+        >>> str(xs.Query().source(xs.io.array([1.0, 2.0], window=2)).mean().schema)
+        'float64'
+        """
         return self.query.nodes[self.node].outputs[self.port]
 
 
@@ -95,7 +100,17 @@ class Graph:
     def add_node(
         self, operator: Operator, inputs: tuple[Port, ...], name: str | None = None
     ) -> Node:
-        """Add an operator that takes streams, and return its node."""
+        """Add an operator that takes streams, and return its node.
+
+        The methods of streams call it. For an operator that has none:
+
+        >>> import xstream as xs
+        >>> from xstream.ops.basic import Count
+        >>> query = xs.Query()
+        >>> means = query.source(xs.io.array([1.0, 2.0], window=2)).mean()
+        >>> query.add_node(Count(), (means,), "means").name
+        'means'
+        """
         check_operator(operator)
         for port, stream in enumerate(inputs):
             self._check_stream(stream, f"{operator.label}, port {operator.port_name(port)!r}")
@@ -122,7 +137,18 @@ class Graph:
         self.nodes[node.id] = replace(node, inputs=(Edge(stream.node, stream.port),))
 
     def use_relation(self, relation: RelationRef, use: Use, stream: Port) -> int:
-        """Connect a stream to a relation, which gets one more port; its number."""
+        """Connect a stream to a relation, which gets one more port; its number.
+
+        `stream.lookup` and `stream.update` call it.
+
+        >>> import xstream as xs
+        >>> from xstream.ops.relation import Lookup
+        >>> query = xs.Query()
+        >>> limits = query.relation("limits", {"road": int, "mph": float}, key="road")
+        >>> roads = query.source(xs.io.iterable([1, 2], out={"road": int}))
+        >>> query.use_relation(limits, Lookup(None), roads)
+        0
+        """
         if not isinstance(relation, RelationRef) or relation.query is not self:
             raise GraphError(f"{relation!r} is not a relation of this query")
         node = self.nodes[relation.node]
@@ -179,7 +205,15 @@ class Graph:
         outputs: tuple[Schema, ...],
         name: str | None,
     ) -> Node:
-        """Add an operator that takes output ports, or None for one that is declared later."""
+        """Add an operator that takes output ports, or None for one that is declared later.
+
+        >>> import xstream as xs
+        >>> query = xs.Query()
+        >>> source = xs.io.array([1.0, 2.0], window=2)
+        >>> node = query.append(source, (), source.outputs(()), "two")
+        >>> node.name, len(query.nodes)
+        ('two', 1)
+        """
         if name is not None and not isinstance(name, str):
             raise GraphError(f"{operator.label}: a name must be a string, not {name!r}")
         unique = name or operator.label
@@ -194,7 +228,13 @@ class Graph:
         return node
 
     def validate(self) -> None:
-        """Raise a GraphError for a missing source, unconnected ports or unused operators."""
+        """Raise a GraphError for a missing source, unconnected ports or unused operators.
+
+        >>> import xstream as xs
+        >>> xs.Query("empty").validate()
+        Traceback (most recent call last):
+        xstream.errors.GraphError: empty has no source
+        """
         if not any(not node.operator.ports for node in self.nodes):
             raise GraphError(f"{self.name} has no source")
         used = {edge.node for node in self.nodes for edge in node.inputs if edge is not None}
@@ -211,7 +251,14 @@ class Graph:
         self._check_relations()
 
     def schema_of(self, edge: Edge) -> Schema:
-        """Return the schema of an output port."""
+        """Return the schema of an output port.
+
+        >>> import xstream as xs
+        >>> query = xs.Query()
+        >>> out = query.source(xs.io.array([1.0, 2.0], window=2)).mean().count()
+        >>> [str(query.schema_of(edge)) for edge in query.nodes[-1].inputs]
+        ['float64']
+        """
         return self.nodes[edge.node].outputs[edge.port]
 
     def __repr__(self) -> str:

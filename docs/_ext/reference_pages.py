@@ -107,7 +107,10 @@ def _entry(module: ModuleType, name: str) -> str:
     if inspect.isclass(value) and not hasattr(value, "__origin__"):
         body = [f".. autoclass:: {path}", "   :members:"]
         if not issubclass(value, BaseException):
-            body += ["   :inherited-members: dict, int, tuple, Mapping", "   :undoc-members:"]
+            body += [
+                "   :inherited-members: dict, int, tuple, Mapping, Operator",
+                "   :undoc-members:",
+            ]
     elif callable(value) and name not in TEXTS:
         body = [f".. autofunction:: {path}"]
     else:

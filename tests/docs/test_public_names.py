@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import xstream as xs
+from xstream.engine.operator import Operator
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MODULES = {"xs": xs, "xs.io": xs.io, "xs.testing": xs.testing}
@@ -30,8 +31,18 @@ def public_names() -> dict[str, Any]:
 
 
 def members(cls: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class itself defines."""
-    for name, value in vars(cls).items():
+    """The public methods and properties that a class defines, or a base that is not public.
+
+    As in the reference, what an operator is to the engine does not count.
+    """
+    public = {id(value) for value in (*public_names().values(), Operator)} - {id(cls)}
+    own = {
+        name: value
+        for base in reversed(cls.__mro__)
+        if base.__module__.startswith(("xstream.", __name__)) and id(base) not in public
+        for name, value in vars(base).items()
+    }
+    for name, value in own.items():
         known = isinstance(value, property | classmethod | staticmethod) or callable(value)
         if known and not name.startswith("_"):
             yield name, getattr(cls, name)
@@ -111,5 +122,9 @@ def test_the_count_finds_a_name_without_an_example() -> None:
         def call(self) -> None:
             """Documented, too."""
 
+    class Derived(Bare):
+        """Documented."""
+
     assert example_of(Bare) == ""
     assert [name for name, _ in members(Bare)] == ["call"]
+    assert [name for name, _ in members(Derived)] == ["call"]  # Bare is not public
