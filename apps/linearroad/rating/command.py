@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["rate_command"]
 
 GIB = 2**30
+_AGAIN = "finished steps are kept; run the same command again to continue"
 MOST = 10**9  # expressways; more than fit into any memory
 
 
@@ -35,17 +36,22 @@ def _path(help: str) -> Any:
     return typer.Option(help=help, parser=typed, metavar="PATH")
 
 
-_BASE = "Directory created by `generate --expressways 10 --history`."
+_BASE = "Directory created by `generate --expressways 10 --history`; --strict may create it."
 Base = Annotated[Path, _path(_BASE)]
 Out = Annotated[Path, _path("Output directory for the rating and its runs.")]
 First = Annotated[float | None, _option("The first L to try.", "--from", between=(0.5, MOST))]
 _LAST = "The largest L to try; default: as many as memory allows."
 Last = Annotated[float | None, _option(_LAST, "--to", between=(0.5, MOST))]
-Speed = Annotated[float, _option("How many times faster than real time.", between=(0.01, 1e9))]
+_SPEED = "How many times faster than real time; default: 10, with --strict 1."
+Speed = Annotated[float | None, _option(_SPEED, between=(0.01, 1e9))]
 _THREADS = "Number of threads, at most one per core."
 Threads = Annotated[int, _option(_THREADS, "--threads", "--workers", between=(1, 1024))]
-_QUICK = "Use short probe runs only: takes about 15 minutes."
+_QUICK = "Use short probe runs only; with --strict: a cut of ten rush-hour minutes."
 Quick = Annotated[bool, _option(_QUICK, "--quick")]
+_STRICT = "No copies: rate the expressways of the base, and validate every answer."
+Strict = Annotated[bool, _option(_STRICT, "--strict")]
+_EXPRESSWAYS = "With --strict: generate this many expressways, if --base is missing or incomplete."
+Expressways = Annotated[float | None, _option(_EXPRESSWAYS, between=(0.5, MOST))]
 _EXPLAIN = "Only estimate the memory for this many expressways."
 Explain = Annotated[float | None, _option(_EXPLAIN, between=(0.5, MOST))]
 _VALIDATED = "Validated answers of the base; default: OUT/originals, created if missing."
@@ -62,9 +68,11 @@ def rate_command(
     out: Out = Path("rating"),
     first: First = None,
     last: Last = None,
-    speed: Speed = 10.0,
+    speed: Speed = None,
     threads: Threads = 2,
     quick: Quick = False,
+    strict: Strict = False,
+    expressways: Expressways = None,
     explain: Explain = None,
     validated: Validated = None,
     master: Master = None,
@@ -77,7 +85,11 @@ def rate_command(
     """
     from linearroad.rating.job import RatingOptions, rate
     from linearroad.rating.job import explain as explained
+    from linearroad.rating.strict import rate_strictly
 
+    others = {"--from": first, "--to": last, "--explain": explain,
+              "--validated": validated, "--master": master}  # fmt: skip
+    _check_strict(strict, expressways, others)
     if explain is not None:
         _show_account(explain, *explained(base, explain), json)
         return
@@ -88,12 +100,14 @@ def rate_command(
         base, out = place(base), place(out)
         validated = None if validated is None else place(validated)
     check_writable(out)
+    pace = speed if speed is not None else 1.0 if strict else 10.0
     options = RatingOptions(
-        base, out, first, last, speed, threads, quick, validated, master, resume
+        base, out, first, last, pace, threads, quick, validated, master, resume, strict, expressways
     )
+    job = rate_strictly if strict else rate
     try:
-        with interrupted_with("no L has been tried"):
-            rating = rate(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
+        with interrupted_with(_AGAIN if strict else "no L has been tried"):
+            rating = job(options, lambda sentence: print(sentence, file=sys.stderr, flush=True))
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from error
     page = rating.write()
@@ -105,6 +119,17 @@ def rate_command(
         raise KeyboardInterrupt(f"{rating.sentence().removeprefix('interrupted: ')}; see {page}")
     if not rating.expressways:
         raise typer.Exit(1)
+
+
+def _check_strict(strict: bool, expressways: float | None, others: dict[str, Any]) -> None:
+    """Refuse options that have no meaning for the kind of rating."""
+    if not strict:
+        if expressways is not None:
+            raise InputError("--expressways requires --strict; the largest L to try is --to")
+        return
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(f"{name} cannot be used with --strict, which rates the L of the base")
 
 
 def _show(rating: Rating, page: Path) -> None:
@@ -136,12 +161,24 @@ def _show(rating: Rating, page: Path) -> None:
         if not step.passed:
             console.print(step.line(), soft_wrap=True)
     console.print(f"\n[bold]{rating.sentence()}[/bold]", soft_wrap=True)
-    console.print(
-        f"{rating.generated} generated expressways, copied with vehicles of their own; history "
-        f"shared; originals' answers: {rating.verdict or 'not validated'}",
-        soft_wrap=True,
-    )
+    console.print(_basis(rating), soft_wrap=True)
     console.print(f"page: {page}", soft_wrap=True)
+
+
+def _basis(rating: Rating) -> str:
+    """What the rating is based on, in one line."""
+    verdict = rating.verdict or "not validated"
+    if not rating.options.strict:
+        return (
+            f"{rating.generated} generated expressways, copied with vehicles of their own; history "
+            f"shared; originals' answers: {verdict}"
+        )
+    names = {"generation_s": "generated", "run_s": "run", "validation_s": "validated"}
+    costs = [f"{names[name]} in {rating.costs[name]:,.0f} s" for name in names
+             if name in rating.costs]  # fmt: skip
+    return ", ".join([
+        f"{rating.generated} expressways generated apart, each with its history", *costs,
+    ]) + f"; all answers: {verdict}"  # fmt: skip
 
 
 def _show_account(asked: float, account: Account, most: float, as_json: bool) -> None:

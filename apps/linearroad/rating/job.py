@@ -65,6 +65,8 @@ class Rating:
     slots: int = 1  # runs among which the expressways of a step are divided
     #: The steps of the rating that is resumed, by kind and number of expressways.
     earlier: dict[tuple[str, int], Step] = field(default_factory=dict)
+    #: Seconds and bytes of the steps of a strict rating.
+    costs: dict[str, float] = field(default_factory=dict)
 
     @property
     def originals(self) -> int:
@@ -83,11 +85,12 @@ class Rating:
 
     def sentence(self) -> str:
         """The rating in one sentence that says what kind of rating it is."""
-        speed = self.options.speed
+        speed, strict = self.options.speed, self.options.strict
         if not self.expressways:
             what = "no L has passed"
         else:
             pace = "" if speed == 1 else f" at {speed:g} times the pace"
+            pace = f" by the strict protocol{',' * bool(pace)}{pace}" if strict else pace
             right = "right and in time"
             if self.verdict is None:  # copies were compared, but the originals were not validated
                 right = "in time, the copies' equal to the originals', which were not validated"
@@ -95,6 +98,13 @@ class Rating:
         if self.interrupted:
             return f"interrupted: {what} so far"
         minutes = int(self.manifest["parameters"]["minutes"])
+        first = int(self.manifest["parameters"].get("from_minute", 0))
+        if strict and minutes + first == FULL_MINUTES and first:
+            return f"quick, by minutes {first} to {FULL_MINUTES} alone: {what}"
+        if strict and minutes >= FULL_MINUTES:
+            return what
+        if strict:
+            return f"a trial of {minutes} minutes; a rating takes {FULL_MINUTES}: {what}"
         if self.originals < LEAST_ORIGINALS or minutes < FULL_MINUTES:
             return (
                 f"a trial, not a rating ({self.generated} generated expressways of {minutes} "
@@ -109,32 +119,35 @@ class Rating:
 
     def as_dict(self) -> dict[str, Any]:
         """For `rating.json` and the page."""
-        base = self.options.base
-        each = max((self.expressways or self.originals) // self.slots, self.originals)
-        account = account_of(base, each, history_bytes(base))
-        totals = self.manifest["totals"]
+        options, totals = self.options, self.manifest["totals"]
+        lines: tuple[tuple[str, float, float], ...] = ()
+        if not options.strict:
+            each = max((self.expressways or self.originals) // self.slots, self.originals)
+            lines = account_of(options.base, each, history_bytes(options.base)).lines
         return {
             "sentence": self.sentence(),
             "passed": bool(self.expressways),
             "expressways": self.expressways,
             "share": self.share,
-            "speed": self.options.speed,
-            "quick": self.options.quick,
+            "speed": options.speed,
+            "quick": options.quick,
             "confirmed": self.confirmed,
             "base": {
                 "expressways": self.originals,
                 "minutes": self.manifest["parameters"]["minutes"],
                 **{name: totals[name] for name in ("reports", "vehicles", "queries")},
             },
-            "history_is_shared": True,
+            "strict": options.strict,
+            "costs": self.costs,
+            "history_is_shared": not options.strict,
             "validated": self.verdict,
-            "threads": self.options.threads,
-            "master": self.options.master,
+            "threads": options.threads,
+            "master": options.master,
             "runs_at_once": self.slots,
-            "options": self.options.identity,
+            "options": options.identity,
             "machine": self.machine,
             "version": metadata.version("xstream"),
-            "memory": [list(line) for line in account.lines],
+            "memory": [list(line) for line in lines],
             "steps": [step.as_dict() for step in self.steps],
         }
 

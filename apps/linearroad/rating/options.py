@@ -23,6 +23,8 @@ class RatingOptions:
     validated: Path | None = None  # OUT/originals if not given
     master: str | None = None  # of a Spark cluster; None: this machine
     resume: bool = False
+    strict: bool = False  # no copies; see `linearroad.rating.strict`
+    expressways: float | None = None  # of a strict rating: those to generate
 
     @property
     def originals(self) -> Path:

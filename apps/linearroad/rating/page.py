@@ -114,6 +114,8 @@ def _meaning(rating: Rating) -> list[str]:
     compared, different = (sum(d[name] for d in digests) for name in ("compared", "different"))
     generated = base["expressways"] * share
     copies = _rated_l(rating) - generated
+    if rating.get("strict"):
+        return _strict_meaning(rating, generated)
     return [
         f"L is the number of expressways whose cars {_who(rating)} answers at once: every toll, "
         "alert, balance, expenditure and travel time, "
@@ -132,6 +134,26 @@ def _meaning(rating: Rating) -> list[str]:
         "This is a quick rating: by probe runs alone, without a full stream." if rating["quick"]
         else f"A full stream of {base['minutes']:,} minutes confirmed it." if rating["confirmed"]
         else "No full stream has confirmed an L.",
+    ]  # fmt: skip
+
+
+def _strict_meaning(rating: Rating, generated: float) -> list[str]:
+    """The same for a strict rating: what it cost instead of what it shares."""
+    base, speed, costs = rating["base"], rating["speed"], rating["costs"]
+    names = {"generation_s": "to generate", "run_s": "to run", "validation_s": "to validate"}
+    spent = [f"{costs[name]:,.0f} s {what}" for name, what in names.items() if name in costs]
+    written = size(costs.get("answer_bytes", 0))
+    return [
+        "Strict protocol: no expressway is a copy. Each was generated apart, has its own history, "
+        "and its rows are decoded for it alone.",
+        "The stream ran at the benchmark's own pace." if speed == 1 else
+        f"The stream ran at {speed:g} times the pace, and limits are counted in its seconds.",
+        f"{l_text(generated)} expressways, {base['minutes']:,} minutes: {base['reports']:,} "
+        f"reports of {base['vehicles']:,} vehicles and {base['queries']:,} requests; "
+        f"{written} of answers written to a file.",
+        f"The validator computed every answer: “{rating['validated']}”." if rating["validated"]
+        else "The answers were not validated.",
+        *([f"It took {', '.join(spent)}."] if spent else []),
     ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from linearroad.output.digests import Digests, differences, read_digests
 from xstream.console.timeline import Row, read_timeline
 
-__all__ = ["Setting", "Step", "fill", "l_text", "run_step"]
+__all__ = ["Setting", "Step", "call", "complete", "fill", "l_text", "run_step"]
 
 _PROGRAM = "import sys; from xstream.cli import main; sys.exit(main())"
 Say = Callable[[str], None]
@@ -104,6 +104,15 @@ def run_step(
         *(("--from-state", str(state)) if state is not None else ()),
         "--stop-when-late",
     ]
+    rows = complete(step, command, out, say)
+    if not step.why:
+        _compare(step, out / "digests.parquet", reference)
+    step.passed = not step.why
+    return rows
+
+
+def complete(step: Step, command: list[str], out: Path, say: Say) -> list[Row]:
+    """Execute the run of a step and fill in its figures; returns its timeline."""
     summary = out / "summary.json"
     summary.unlink(missing_ok=True)  # of an earlier rating; a refused run would leave it
     said = call(command, say)
@@ -114,9 +123,6 @@ def run_step(
     rows = read_timeline(out / "timeline.csv")
     if rows:
         step.cpu_s, step.wall_s = rows[-1]["cpu_s"], rows[-1]["wall_s"]
-    if not step.why:
-        _compare(step, out / "digests.parquet", reference)
-    step.passed = not step.why
     return rows
 
 

@@ -20,6 +20,7 @@ from linearroad.history.store import (
     open_stores,
 )
 from linearroad.operators.requests import SUM_TABLE, TOLL_TABLE
+from xstream.console.memory import available_bytes
 from xstream.io.page_checksums import has_page_checksums
 
 __all__ = ["History", "load_history"]
@@ -141,8 +142,18 @@ def _of_directory(directory: Path, wait: bool) -> History:
     return History.of_stores(stores, checked.result)
 
 
-def _read_pages(stores: dict[int, ExpresswayHistory]) -> None:
-    """Read every page into memory, so that no lookup waits for the disk."""
-    for store in stores.values():
-        for array in store:
+def _read_pages(stores: dict[int, ExpresswayHistory]) -> int:
+    """Read pages into memory, so that lookups rarely wait for the disk; returns their bytes.
+
+    The files stay memory-mapped. Those of many expressways may be larger than the memory: what is
+    asked most comes first, and half of the free memory is left to the state of the query.
+    """
+    most, read = available_bytes() // 2, 0
+    for name in ("toll_vids", "segment_sums", "tolls"):
+        for store in stores.values():
+            array = getattr(store, name)
+            if read + array.nbytes > most:
+                return read
             array.reshape(-1)[:: _PAGE_BYTES // array.itemsize].max(initial=0)
+            read += array.nbytes
+    return read

@@ -22,7 +22,8 @@ from linearroad.generation.manifest import (
 from linearroad.generation.parameters import TrafficParameters
 from linearroad.history._kernels_store import travel
 from linearroad.history.files import MOST
-from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS, HistoryStore
+from linearroad.history.store import SEGMENT_SUMS_SHAPE, TOLL_DAYS, HistoryStore, mapped_stores
+from linearroad.tables import history
 from linearroad.tables.history import load_history
 from linearroad.validation.history import find_history
 from linearroad.validation.rows import input_files
@@ -31,6 +32,7 @@ from tests.apps.command import call
 from xstream.errors import InputError
 
 EXPRESSWAYS = 2
+MEBIBYTE = 1 << 20
 
 
 def list_store(root: Path, **more: object) -> None:
@@ -112,6 +114,20 @@ def test_a_whole_store_is_read(root: Path) -> None:
     assert store.expenditure(vid=3, day=2, xway=1) == 70
     assert store.travel_time(0, 10, 12, 5, 100) == (240, 0)
     assert load_history(root, None, None).knows_segments
+
+
+@pytest.mark.parametrize("free_bytes", [0, 60 * MEBIBYTE, 1 << 60])
+def test_half_of_the_free_memory_is_left_when_pages_are_read(
+    root: Path, free_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "available_bytes", lambda: free_bytes)
+    stores = mapped_stores(root, read_manifest(root))
+    one = stores[0].segment_sums.nbytes
+    read = history._read_pages(stores)
+    assert read <= free_bytes // 2
+    small = sum(store.toll_vids.nbytes for store in stores.values())
+    everything = sum(array.nbytes for store in stores.values() for array in store)
+    assert read == {0: 0, 60 * MEBIBYTE: small + one, 1 << 60: everything}[free_bytes]
 
 
 @pytest.mark.parametrize("name", ["segment_sums.npy", "toll_vids.npy", "tolls.npy"])
