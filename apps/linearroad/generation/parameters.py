@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from linearroad.traffic.demand import TRIPS_PER_SECOND_LAST
 from xstream.errors import InputError
 
 __all__ = ["TrafficParameters"]
@@ -15,8 +16,7 @@ TRAFFICS = ("paper", "thesis")
 MOST_EXPRESSWAYS = 100_000
 #: A week. The benchmark lasts three hours; the traffic after them is light.
 MOST_MINUTES = 7 * 24 * 60
-#: Upper bounds of the trips that begin per second, and of the VIDs.
-TRIPS_PER_SECOND, VIDS = 14.1, 2**31
+VIDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class TrafficParameters:
             raise InputError(f"--group must be from 0 to {self.expressways}, not {self.group}")
         if self.format not in FORMATS:
             raise InputError(f"--format must be parquet or csv, not {self.format}")
-        trips = int(TRIPS_PER_SECOND * self.seconds * self.expressways)
+        trips = int(TRIPS_PER_SECOND_LAST * self.seconds * self.expressways)
         if trips > VIDS:
             raise InputError(
                 f"{self.expressways} expressways make about {trips:,} trips in "

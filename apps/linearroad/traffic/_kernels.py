@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import xstream as xs
 from linearroad.traffic._kernels_cars import (
+    ACCIDENT_DIR,
+    ACCIDENT_STATE,
+    ACCIDENT_X,
     DIVERGE_END_FT,
     DRIVING,
     ENTRY_END_FT,
@@ -28,6 +31,7 @@ from linearroad.traffic._kernels_cars import (
     SEGMENTS,
     SKIDDING,
     SMALLEST_GAP_FT,
+    STANDING,
     VEHICLE_FT,
     WRECKED,
     gather,
@@ -37,6 +41,9 @@ from linearroad.traffic._kernels_lanes import change_lanes
 from linearroad.traffic._kernels_trips import begin_trips, fill_ramps, run_accidents
 
 EXIT_RAMP_FTPS = 50.0
+# The speed past a wreck, in all lanes, and the distance before it from which it is kept.
+PASSING_FTPS = 10.0
+PASSING_FT = 1500.0
 HARDEST_BRAKING = 26.0
 CRASH_BRAKING = 22.0
 SECONDS_BETWEEN_GATHERS = 60
@@ -84,7 +91,27 @@ def crash_step(cars, slot, leader, leader_x, leader_v):
 
 
 @xs.compiled
-def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
+def find_wrecks(accidents, d, places):
+    """Write the positions of all wrecks of a direction to `places`; returns their number."""
+    n = 0
+    for k in range(accidents.shape[0]):
+        if accidents[k, ACCIDENT_STATE] == STANDING and accidents[k, ACCIDENT_DIR] == d:
+            places[n] = accidents[k, ACCIDENT_X]
+            n += 1
+    return n
+
+
+@xs.compiled
+def passes_wreck(places, n, x):
+    """Whether a vehicle at x is in front of a wreck, in whichever lane it is."""
+    passing = False
+    for k in range(n):
+        passing |= 0.0 <= places[k] - x < PASSING_FT
+    return passing
+
+
+@xs.compiled
+def drive(cars, slot, lane, passing, leader_old_x, leader_new_x, leader_new_v):
     """A second of car-following; the new position never reaches the leader's new tail."""
     x, v = cars[slot].x, cars[slot].v
     desired = cars[slot].desired
@@ -96,6 +123,8 @@ def drive(cars, slot, lane, leader_old_x, leader_new_x, leader_new_v):
         until_exit = cars[slot].exit_at * SEGMENT_FT + EXIT_START_FT - x
         if until_exit < 350.0 and desired > RAMP_FTPS - 1.0:
             desired = RAMP_FTPS - 1.0
+    if passing and desired > PASSING_FTPS:
+        desired = PASSING_FTPS
     # Drivers anticipate the mean gap of the next second at their current speed, and the leader's
     # new speed. Otherwise a step of one second would act as a reaction time of one second.
     gap = 0.5 * (leader_old_x + leader_new_x - v) - VEHICLE_FT - x
@@ -131,6 +160,7 @@ def move_lane(road, t, d, lane, out, row):
     """Report and move vehicles of a lane, foremost first; returns the next free row of `out`."""
     cars, order, count = road.cars, road.order[d, lane], road.counts[d, lane]
     ramp = lane == 0 or lane == 4
+    wrecks = 0 if ramp else find_wrecks(road.accidents, d, road.wrecks)
     leader, leader_segment = -1, -1
     old_x, new_x, new_v = NOBODY_FT, NOBODY_FT, 0.0
     if not ramp:
@@ -149,7 +179,8 @@ def move_lane(road, t, d, lane, out, row):
                 new_v = 0.0
                 old_x = new_x = obstacle(0, segment) if lane == 0 else NOBODY_FT
         if cars[slot].doing == DRIVING:
-            to_x, to_v = drive(cars, slot, lane, old_x, new_x, new_v)
+            passing = wrecks > 0 and passes_wreck(road.wrecks, wrecks, x)
+            to_x, to_v = drive(cars, slot, lane, passing, old_x, new_x, new_v)
         else:
             to_x, to_v = crash_step(cars, slot, leader, new_x, cars[leader].v)
         old_x, new_x, new_v = x, to_x, to_v

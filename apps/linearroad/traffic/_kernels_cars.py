@@ -97,6 +97,7 @@ class Road(NamedTuple):
     left_at: np.ndarray  # by trip: the second it left the exit ramp; -1 before
 
     accidents: np.ndarray
+    wrecks: np.ndarray  # scratch: positions of the wrecks of a direction
     demand: np.ndarray  # by second: trips begun before it, as a real number
     exit_share: np.ndarray  # cumulative shares of the exit segments
     tally: np.ndarray

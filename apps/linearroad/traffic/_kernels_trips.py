@@ -40,6 +40,7 @@ from linearroad.traffic._kernels_cars import (
 )
 
 ENTRY_FTPS = 30.0
+SHORTEST_HEADWAY_S, HEADWAYS_S = 0.6, 0.5
 
 # Purposes of the random numbers of a trip; the last is drawn again until the exit is acceptable.
 DRAW_ENTRY, DRAW_SPEED, DRAW_SPEED_2, DRAW_HEADWAY, DRAW_EXIT, DRAWS = 0, 1, 2, 3, 4, 64
@@ -94,7 +95,7 @@ def place_on_ramp(road, key, t, trip, x, room):
     cars[slot].x = x
     cars[slot].v = min(ENTRY_FTPS, 0.5 * room)
     cars[slot].desired = 95.0 + 18.0 * spread
-    cars[slot].headway = 0.4 + 0.4 * unit(key, trip * DRAWS + DRAW_HEADWAY)
+    cars[slot].headway = SHORTEST_HEADWAY_S + HEADWAYS_S * unit(key, trip * DRAWS + DRAW_HEADWAY)
     cars[slot].ease = NOBODY_FT
     cars[slot].exit_at = road.trip_exit[trip]
     cars[slot].trip = trip

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 __all__ = ["cumulative_trips", "exit_shares", "trips_per_second"]
 
 CURVE_MINUTES = 180
-TRIPS_PER_SECOND_FIRST = 13.4
-TRIPS_PER_SECOND_LAST = 14.1
+TRIPS_PER_SECOND_FIRST = 12.8
+TRIPS_PER_SECOND_LAST = 13.3
 EXIT_MEAN_SEGMENT = 50.0
 EXIT_DEVIATION_SEGMENTS = 20.0
 SEGMENTS = 100
@@ -26,7 +26,7 @@ def trips_per_second(second: float) -> float:
     """The rate at which trips begin; after the rush it falls to two fifths within an hour.
 
     >>> trips_per_second(0), trips_per_second(180 * 60)
-    (13.4, 14.1)
+    (12.8, 13.3)
     """
     curve_s = CURVE_MINUTES * 60
     rise = (TRIPS_PER_SECOND_LAST - TRIPS_PER_SECOND_FIRST) * min(second / curve_s, 1.0)
@@ -38,7 +38,7 @@ def cumulative_trips(seconds: int, share: float = 1.0) -> NDArray[np.float64]:
     """Trips begun before each second 0..seconds; `share` scales the demand (1 = the benchmark's).
 
     >>> cumulative_trips(2).round(2).tolist()
-    [0.0, 13.4, 26.8]
+    [0.0, 12.8, 25.6]
     """
     rates = np.array([trips_per_second(second) for second in range(seconds)], np.float64)
     return np.concatenate(([0.0], np.cumsum(rates * share)))

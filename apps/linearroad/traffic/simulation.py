@@ -71,7 +71,7 @@ def planned_accidents(key: np.uint64, seconds: int) -> NDArray[np.float64]:
         accidents[window, k.ACCIDENT_DIR] = int(u[1] * 2)
         accidents[window, k.ACCIDENT_LANE] = 1 + int(u[2] * 3)
         accidents[window, k.ACCIDENT_X] = 5280.0 * (2.0 + 96.0 * u[3])
-        accidents[window, k.ACCIDENT_CLEARING_S] = 600 + int(u[4] * 601)
+        accidents[window, k.ACCIDENT_CLEARING_S] = 600 + int(u[4] ** 3 * 601)
         accidents[window, k.ACCIDENT_STATE] = k.PLANNED
     return accidents
 
@@ -157,6 +157,7 @@ class Expressway:
             last_report=by_trip(np.int32),
             left_at=by_trip(np.int32),
             accidents=plan,
+            wrecks=np.zeros(len(plan)),
             demand=demand,
             exit_share=exit_shares(),
             tally=tally,
