@@ -18,7 +18,7 @@ from linearroad.rating.job import RatingOptions
 from linearroad.rating.page import write_page
 from linearroad.rating.strict import rate_strictly
 
-from tests.apps.calling import call
+from tests.apps.command import call
 from tests.linearroad.rating.test_job import command
 from tests.linearroad.rating.test_page import rating as page_rating
 from tests.linearroad.rating.test_page import step, words
