@@ -103,9 +103,18 @@ def _command() -> Any:
     return root
 
 
+def _leave() -> None:
+    """Keep the interpreter from searching what is left for cycles, in vain.
+
+    DuckDB needs that search: its extension reports each of its objects that is left as a leak.
+    """
+    if "_duckdb" not in sys.modules:
+        gc.freeze()
+
+
 def main() -> None:
     """Run the command line; exit with code 2 and one sentence if the user made an error."""
-    atexit.register(gc.freeze)  # the interpreter searches what is left for cycles, in vain
+    atexit.register(_leave)
     try:
         with exit_on_interrupt():
             command = _command()
