@@ -34,7 +34,6 @@ import pyarrow.parquet as pq
 
 import xstream as xs
 from tests.fuzz.sockets import SOCKETS, socket_seeds
-from xstream.io.quarantine import Quarantine
 
 #: An input takes no longer than this, and all inputs together no more memory than that.
 LONGEST_S = 10.0
@@ -97,9 +96,9 @@ def _compressed_tables(form: str) -> list[bytes]:
 
 MAKERS: dict[str, Callable[..., Any]] = {
     "arrow": xs.io.arrow, "arrows": xs.io.arrow, "arrows.gz": xs.io.arrow, "csv": xs.io.csv,
-    "csv.gz": xs.io.csv, "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "npy": xs.io.npy,
-    "parquet": xs.io.parquet, "raw": xs.io.raw, "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf,
-    "wav": xs.io.wav,
+    "csv.gz": xs.io.csv, "csv.xz": xs.io.csv, "csv.zst": xs.io.csv, "flac": xs.io.wav,
+    "npy": xs.io.npy, "ogg": xs.io.wav, "parquet": xs.io.parquet, "raw": xs.io.raw,
+    "raw.gz": xs.io.raw, "sigmf": xs.io.sigmf, "wav": xs.io.wav,
 }  # fmt: skip
 
 
@@ -140,20 +139,20 @@ def _write(path: Path, data: bytes) -> None:
 def parse(form: str, data: bytes, folder: Path) -> str:
     """Read an input to its end: `read`, or `refused` for an InputError or a SchemaError."""
     path = folder / f"input.{form}"
-    quarantine = None
     if form == "sigmf":
         path = folder / "input.sigmf-meta"
         _write(folder / "input.sigmf-data", SAMPLES.tobytes())
     _write(path, data)
     if form in SOCKETS:
         return SOCKETS[form](data)
-    source = MAKERS[form](path, layout="rows" if len(data) % 2 and form != "sigmf" else "fields")
+    options: dict[str, Any] = {"layout": "rows" if len(data) % 2 and form != "sigmf" else "fields"}
     if len(data) % 3 == 0:
-        quarantine = Quarantine(folder / "aside.jsonl", 20)
-        quarantine.open()
+        aside = folder / "aside.jsonl"
+        options |= {"on_error": "quarantine", "quarantine": aside, "budget": 20}
     try:
+        source = MAKERS[form](path, **options)
         source.outputs(())
-        for count, block in enumerate(source.blocks(0, quarantine)):
+        for count, block in enumerate(source.checked_blocks(0)):
             if len({len(column) for column in block}) != 1 or count > 100_000:
                 raise AssertionError("columns of different lengths, or blocks without end")
             for column in block:
@@ -161,9 +160,6 @@ def parse(form: str, data: bytes, folder: Path) -> str:
                     column[-1].tobytes()  # the memory is there
     except (xs.InputError, xs.SchemaError, xs.TimebaseError):
         return "refused"
-    finally:
-        if quarantine is not None:
-            quarantine.close()
     return "read"
 
 
