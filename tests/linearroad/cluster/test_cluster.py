@@ -102,6 +102,19 @@ def alone(cluster: Cluster, road: Path) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def answers(cluster: Cluster, road: Path) -> Path:
+    """Answers of the cluster, of which an executor was killed."""
+    out = cluster.shared / "answers"
+    process = cluster.start(
+        "run", "--input", road, "--history", road, "--out", out, "--checkpoint-s", 0.05,
+        "--master", cluster.url,
+    )  # fmt: skip
+    kill_executor(cluster, process, first(out, ".work/group-*/*/point-*.json"))
+    finish(process)
+    return out
+
+
 def test_generated_files_are_those_of_one_box(cluster: Cluster, road: Path) -> None:
     out = cluster.folder / "same"
     cluster.run("generate", "--out", out, *GENERATE, "--master", "local[2]")
@@ -112,31 +125,25 @@ def test_generated_files_are_those_of_one_box(cluster: Cluster, road: Path) -> N
 
 
 def test_answers_are_those_of_one_box_and_a_lost_task_is_resumed(
-    cluster: Cluster, road: Path, alone: Path
+    road: Path, answers: Path, alone: Path
 ) -> None:
-    out = cluster.shared / "answers"
-    process = cluster.start(
-        "run", "--input", road, "--history", road, "--out", out, "--checkpoint-s", 0.05,
-        "--master", cluster.url,
-    )  # fmt: skip
-    kill_executor(cluster, process, first(out, ".work/group-*/*/point-*.json"))
-    finish(process)
     expected = by_group(road, alone / "output.csv", GROUP)
-    found = [path.read_bytes() for path in sorted((out / "groups").glob("*/output.csv"))]
+    found = [path.read_bytes() for path in sorted((answers / "groups").glob("*/output.csv"))]
     assert found == expected
-    told = json.loads((out / "summary.json").read_text())
+    told = json.loads((answers / "summary.json").read_text())
     assert told["groups_resumed"] >= 1
     assert told["answers"] == json.loads((alone / "summary.json").read_text())["answers"]
-    assert not (out / ".work").exists()
+    assert not (answers / ".work").exists()
 
 
-def test_the_verdict_is_that_of_one_box(cluster: Cluster, road: Path, alone: Path) -> None:
-    out = cluster.shared / "answers"
+def test_the_verdict_is_that_of_one_box(
+    cluster: Cluster, road: Path, answers: Path, alone: Path
+) -> None:
     process = cluster.start(
-        "validate", "--input", road, "--history", road, "--output", out, "--master", cluster.url,
-        "--json",
+        "validate", "--input", road, "--history", road, "--output", answers,
+        "--master", cluster.url, "--json",
     )  # fmt: skip
-    kill_executor(cluster, process, first(out, ".validation-*/followed/*"))
+    kill_executor(cluster, process, first(answers, ".validation-*/followed/*"))
     there = json.loads(finish(process))
     here = json.loads(
         cluster.run("validate", "--input", road, "--history", road, "--output", alone, "--json")
@@ -145,7 +152,7 @@ def test_the_verdict_is_that_of_one_box(cluster: Cluster, road: Path, alone: Pat
         each.pop("seconds")
     assert there == here
     assert there["right"]
-    assert not list(out.glob(".validation-*"))
+    assert not list(answers.glob(".validation-*"))
 
 
 def listeners(cluster: Cluster, more: list[int]) -> set[tuple[str, int]]:
