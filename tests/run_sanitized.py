@@ -117,7 +117,8 @@ def lay_out(tree: Path) -> None:
     shutil.copytree(ROOT / "examples", tree / "examples", ignore=LEFT_OUT)
     for room in ROOMS:
         shutil.copytree(ROOT / "tests" / room, tree / "tests" / room, ignore=LEFT_OUT)
-    shutil.copy(ROOT / "tests" / "__init__.py", tree / "tests")
+    for name in ("__init__.py", "fresh.py"):
+        shutil.copy(ROOT / "tests" / name, tree / "tests")
     (tree / "tests" / "conftest.py").write_text(CONFTEST)
     shutil.copy(ROOT / "pyproject.toml", tree)
     build = [sys.executable, "hatch_build.py", "--sanitize", str(tree / "xstream")]
