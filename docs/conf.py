@@ -43,6 +43,7 @@ from xstream.testing import *
 """
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"xstream {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
