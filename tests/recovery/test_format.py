@@ -15,6 +15,7 @@ import xstream as xs
 from tests.recovery.graphs import GRAPHS, results, running
 from tests.recovery.interrupted import interrupted_run
 from xstream.errors import InputError
+from xstream.recovery import checkpoints
 from xstream.recovery.format import DamagedError, Front, read_checkpoint
 
 
@@ -218,6 +219,21 @@ def test_a_source_is_not_read_more_often_than_declared(tmp_path: Path) -> None:
         assert "its next sample has another index" in str(forger.refused)
     forger.try_out(length + 3, 1)
     assert forger.refused is None
+
+
+def test_an_image_that_is_refused_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CPython crashes if it collects a memoryview together with what still uses it."""
+    forger, load, loaded = Forger("paced", tmp_path), checkpoints._load_image, []
+    monkeypatch.setattr(
+        checkpoints,
+        "_load_image",
+        lambda built, stored: (loaded.append(stored), load(built, stored)),
+    )
+    forger.try_out(17, -1)
+    assert "cannot be loaded" in str(forger.refused)
+    loaded[0].image.release()  # a BufferError while the image is in use
 
 
 def test_what_is_to_end_the_program_is_no_error_of_an_operator() -> None:

@@ -29,6 +29,15 @@ def test_a_checkpoint_in_progress_is_given_up_if_one_is_there(
         checkpoints.Checkpoints, "_cancel", lambda self: (cancelled.append(1), cancel(self))
     )
 
+    poll = checkpoints.Checkpoints.poll
+
+    def unfinished(self: checkpoints.Checkpoints, wait: bool = False) -> None:
+        """The checkpoint that is being written when the run is stopped takes for ever."""
+        if wait or not stop.is_set():
+            poll(self, wait)
+
+    monkeypatch.setattr(checkpoints.Checkpoints, "poll", unfinished)
+
     def stop_during_the_second(run: xs.Run) -> None:
         assert run._checkpoints is not None
         if run.checkpoints is not None and run.checkpoints.count and run._checkpoints._pending:

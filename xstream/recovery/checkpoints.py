@@ -336,10 +336,12 @@ def _load_image(built: Assembly, stored: Stored) -> None:
         keep.append(ffi.new("int64_t[]", flat or 1))
         sizes[node.id] = (built.ops[node.id], keep[-1])
     failed = ffi.new("int32_t *")
-    image = ffi.from_buffer(stored.image)
-    wrong = lib.xs_plan_load(
-        built.plan.handle, image, len(stored.image), sizes, len(built.nodes), failed
-    )
+    # Released at once: a memoryview that is exported when the cycles of an error are collected
+    # crashes CPython 3.11.
+    with ffi.from_buffer(stored.image) as image:
+        wrong = lib.xs_plan_load(
+            built.plan.handle, image, len(stored.image), sizes, len(built.nodes), failed
+        )
     if wrong:
         named = [
             node.name for node in built.nodes if lib.xs_op_number(built.ops[node.id]) == failed[0]
