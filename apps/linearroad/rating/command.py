@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linearroad.storage import check_writable, is_remote, place, typed
+from linearroad.options import path_option
+from linearroad.storage import check_writable, is_remote, place
 from xstream.console import (
     interrupted_with,
     require_package,
     within,
 )
+from xstream.console.groups import grouped
 from xstream.errors import InputError
 
 if TYPE_CHECKING:
     from linearroad.rating.job import Rating
     from linearroad.rating.memory import Account
+    from linearroad.rating.options import RatingOptions
 
 __all__ = ["rate_command"]
 
@@ -32,78 +36,113 @@ def _option(help: str, *names: str, between: tuple[float, float] | None = None) 
     return typer.Option(*names, help=help, callback=None if between is None else within(*between))
 
 
-def _path(help: str) -> Any:
-    return typer.Option(help=help, parser=typed, metavar="PATH")
+@dataclass(frozen=True)
+class Folders:
+    """What is read and written."""
+
+    base: Annotated[
+        Path,
+        path_option("Directory created by `generate --expressways 10 --history`; --strict may "
+                    "create it."),
+    ]  # fmt: skip
+    out: Annotated[Path, path_option("Output directory for the rating and its runs.")] = Path(
+        "rating"
+    )
+    validated: Annotated[
+        Path | None,
+        path_option("Validated answers of the base; default: OUT/originals, created if missing."),
+    ] = None
+    resume: Annotated[
+        bool,
+        _option("Go on with the rating in --out, after the last of its steps that was complete.",
+                "--resume"),
+    ] = False  # fmt: skip
 
 
-_BASE = "Directory created by `generate --expressways 10 --history`; --strict may create it."
-Base = Annotated[Path, _path(_BASE)]
-Out = Annotated[Path, _path("Output directory for the rating and its runs.")]
-First = Annotated[float | None, _option("The first L to try.", "--from", between=(0.5, MOST))]
-_LAST = "The largest L to try; default: as many as memory allows."
-Last = Annotated[float | None, _option(_LAST, "--to", between=(0.5, MOST))]
-_SPEED = "How many times faster than real time; default: 10, with --strict 1."
-Speed = Annotated[float | None, _option(_SPEED, between=(0.01, 1e9))]
-_THREADS = "Number of threads, at most one per core."
-Threads = Annotated[int, _option(_THREADS, "--threads", "--workers", between=(1, 1024))]
-_QUICK = "Use short probe runs only; with --strict: a cut of ten rush-hour minutes."
-Quick = Annotated[bool, _option(_QUICK, "--quick")]
-_STRICT = "No copies: rate the expressways of the base, and validate every answer."
-Strict = Annotated[bool, _option(_STRICT, "--strict")]
-_EXPRESSWAYS = "With --strict: generate this many expressways, if --base is missing or incomplete."
-Expressways = Annotated[float | None, _option(_EXPRESSWAYS, between=(0.5, MOST))]
-_EXPLAIN = "Only estimate the memory for this many expressways."
-Explain = Annotated[float | None, _option(_EXPLAIN, between=(0.5, MOST))]
-_VALIDATED = "Validated answers of the base; default: OUT/originals, created if missing."
-Validated = Annotated[Path | None, _path(_VALIDATED)]
-_MASTER = "Rate this Spark cluster: L is divided evenly over its slots, which start together."
-Master = Annotated[str | None, _option(_MASTER)]
-_RESUME = "Go on with the rating in --out, after the last of its steps that was complete."
-Resume = Annotated[bool, _option(_RESUME, "--resume")]
-Json = Annotated[bool, _option("Print rating.json to standard output.", "--json")]
+@dataclass(frozen=True)
+class Search:
+    """The values of L to try."""
+
+    first: Annotated[
+        float | None, _option("The first L to try.", "--from", between=(0.5, MOST))
+    ] = None
+    last: Annotated[
+        float | None,
+        _option("The largest L to try; default: as many as memory allows.", "--to",
+                between=(0.5, MOST)),
+    ] = None  # fmt: skip
+    quick: Annotated[
+        bool,
+        _option("Use short probe runs only; with --strict: a cut of ten rush-hour minutes.",
+                "--quick"),
+    ] = False  # fmt: skip
+    explain: Annotated[
+        float | None,
+        _option("Only estimate the memory for this many expressways.", between=(0.5, MOST)),
+    ] = None
 
 
+@dataclass(frozen=True)
+class Strictness:
+    """Whether expressways are copied."""
+
+    strict: Annotated[
+        bool,
+        _option("No copies: rate the expressways of the base, and validate every answer.",
+                "--strict"),
+    ] = False  # fmt: skip
+    expressways: Annotated[
+        float | None,
+        _option("With --strict: generate this many expressways, if --base is missing or "
+                "incomplete.", between=(0.5, MOST)),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the stream runs, and on what."""
+
+    speed: Annotated[
+        float | None,
+        _option("How many times faster than real time; default: 10, with --strict 1.",
+                between=(0.01, 1e9)),
+    ] = None  # fmt: skip
+    threads: Annotated[
+        int,
+        _option("Number of threads, at most one per core.", "--threads", "--workers",
+                between=(1, 1024)),
+    ] = 2  # fmt: skip
+    master: Annotated[
+        str | None,
+        _option("Rate this Spark cluster: L is divided evenly over its slots, which start "
+                "together."),
+    ] = None  # fmt: skip
+
+
+@grouped
 def rate_command(
-    base: Base,
-    out: Out = Path("rating"),
-    first: First = None,
-    last: Last = None,
-    speed: Speed = None,
-    threads: Threads = 2,
-    quick: Quick = False,
-    strict: Strict = False,
-    expressways: Expressways = None,
-    explain: Explain = None,
-    validated: Validated = None,
-    master: Master = None,
-    resume: Resume = False,
-    json: Json = False,
+    folders: Folders,
+    search: Search,
+    strictness: Strictness,
+    pace: Pace,
+    json: Annotated[bool, _option("Print rating.json to standard output.", "--json")] = False,
 ) -> None:
     """Find the largest L that this machine answers, rightly and in time; exit 1 if none.
 
     With --master, the largest L of a cluster.
     """
-    from linearroad.rating.job import RatingOptions, rate
     from linearroad.rating.job import explain as explained
+    from linearroad.rating.job import rate
     from linearroad.rating.strict import rate_strictly
 
-    others = {"--from": first, "--to": last, "--explain": explain,
-              "--validated": validated, "--master": master}  # fmt: skip
-    _check_strict(strict, expressways, others)
-    if explain is not None:
-        _show_account(explain, *explained(base, explain), json)
+    strict, out = strictness.strict, folders.out
+    _check_strict(strictness, folders, search, pace)
+    if search.explain is not None:
+        _show_account(search.explain, *explained(folders.base, search.explain), json)
         return
     require_package("plotly")
-    if master is None and any(map(is_remote, (base, out, *([validated] if validated else [])))):
-        raise InputError("a rating of this machine needs folders: use --master, or no URIs")
-    if master is not None:  # its tasks have other working directories
-        base, out = place(base), place(out)
-        validated = None if validated is None else place(validated)
-    check_writable(out)
-    pace = speed if speed is not None else 1.0 if strict else 10.0
-    options = RatingOptions(
-        base, out, first, last, pace, threads, quick, validated, master, resume, strict, expressways
-    )
+    options = _options(folders, search, strictness, pace)
+    check_writable(options.out)
     job = rate_strictly if strict else rate
     try:
         with interrupted_with(_AGAIN if strict else "no L has been tried"):
@@ -121,12 +160,34 @@ def rate_command(
         raise typer.Exit(1)
 
 
-def _check_strict(strict: bool, expressways: float | None, others: dict[str, Any]) -> None:
+def _options(folders: Folders, search: Search, strictness: Strictness, pace: Pace) -> RatingOptions:
+    """The options as the job takes them."""
+    from linearroad.rating.options import RatingOptions
+
+    base, out, validated = folders.base, folders.out, folders.validated
+    if pace.master is not None:  # its tasks have other working directories
+        base, out = place(base), place(out)
+        validated = None if validated is None else place(validated)
+    elif any(map(is_remote, (base, out, *([validated] if validated else [])))):
+        raise InputError("a rating of this machine needs folders: use --master, or no URIs")
+    usual = 1.0 if strictness.strict else 10.0
+    return RatingOptions(
+        base, out, search.first, search.last, usual if pace.speed is None else pace.speed,
+        pace.threads, search.quick, validated, pace.master, folders.resume, strictness.strict,
+        strictness.expressways,
+    )  # fmt: skip
+
+
+def _check_strict(strictness: Strictness, folders: Folders, search: Search, pace: Pace) -> None:
     """Refuse options that have no meaning for the kind of rating."""
-    if not strict:
-        if expressways is not None:
+    if not strictness.strict:
+        if strictness.expressways is not None:
             raise InputError("--expressways requires --strict; the largest L to try is --to")
         return
+    others = {
+        "--from": search.first, "--to": search.last, "--explain": search.explain,
+        "--validated": folders.validated, "--master": pace.master,
+    }  # fmt: skip
     for name, value in others.items():
         if value is not None:
             raise InputError(f"{name} cannot be used with --strict, which rates the L of the base")
