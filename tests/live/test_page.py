@@ -169,4 +169,5 @@ def test_the_page_fits_every_screen(browser: Browser, width: int, dark: bool) ->
 
 def picture(page: Page, name: str) -> None:
     if KEEP:
+        Path(KEEP).mkdir(parents=True, exist_ok=True)
         page.picture(Path(KEEP) / f"{name}.png")
