@@ -164,6 +164,8 @@ def _run(rating: Rating, finished: Finished, place: Path, say: Say) -> tuple[Ste
         *("--out", str(place), "--stop-when-late"),
     ]
     rows = complete(step, command, place, say)
+    if not (place / "summary.json").exists():  # it was refused, which says nothing about L
+        raise InputError(step.why)
     step.passed = not step.why
     say(step.line())
     if step.passed:

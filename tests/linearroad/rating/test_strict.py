@@ -180,6 +180,19 @@ def test_late_and_wrong_answers_do_not_pass(
     assert rating.sentence().startswith("no L has passed")
 
 
+def test_a_run_that_is_refused_is_no_rating(
+    tmp_path: Path, commands: Callable[..., Commands], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a run of an earlier rating that was killed, which still writes to the folder."""
+    refusing = commands()
+    monkeypatch.setattr(refusing, "run", lambda _: None)
+    with pytest.raises(InputError, match="it ended without a word"):
+        rate_strictly(options_in(tmp_path, expressways=2), quiet)
+    assert not (tmp_path / "out" / "rating.json").exists()
+    commands()
+    assert rate_strictly(options_in(tmp_path, expressways=2), quiet).expressways == 2
+
+
 def test_a_quick_rating_says_which_minutes_it_is_about(
     tmp_path: Path, commands: Callable[..., Commands]
 ) -> None:
