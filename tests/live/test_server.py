@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 import urllib.parse
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import xstream as xs
 from tests.live.graphs import Events, frames, get, running
 from xstream.live import server as servers
+from xstream.live.feed import RunFeed
 from xstream.live.server import PageServer
 
 
@@ -213,6 +216,42 @@ def test_errors_and_interrupts_are_shown() -> None:
     assert "no such station" in str(last[-1]["message"])
     assert "radio" in str(last[-1]["message"])
     assert live.address is None
+
+
+def test_the_end_waits_for_a_page_that_is_being_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page asks for the run, then for its events: a run that ends in between is shown too."""
+    monkeypatch.setattr("xstream.live.view.LAST_S", 60.0)
+    live, over = xs.Live(), threading.Event()
+    show = live._show
+
+    def shown(feed: RunFeed, frame: dict[str, Any], panels: dict[str, Any]) -> None:
+        show(feed, frame, panels)
+        if frame["phase"] == "stopped":
+            over.set()
+
+    live._show = shown  # type: ignore[assignment,method-assign]
+    with running(live) as (address, stop):
+        frames(address, 1)
+        assert json.loads(get(f"{address}run.json")[2])["frame"]["phase"] == "running"
+        stop.set()
+        assert over.wait(60)
+        (last,) = frames(address, 1)
+        assert last["phase"] == "stopped"
+
+
+def test_a_page_that_was_opened_and_left_does_not_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = 0.0
+    monkeypatch.setattr("xstream.live.feed.time", SimpleNamespace(monotonic=lambda: seconds))
+    feed = RunFeed({"nodes": [], "edges": []})
+    monkeypatch.setattr(feed, "_layouts", lambda flow: {})
+    feed.opening("down")
+    seconds = 61.0
+    end = threading.Thread(target=feed.wait_for_readers, args=(60.0,), daemon=True)
+    end.start()
+    end.join(30)
+    assert not end.is_alive()
 
 
 def test_only_loopback_and_a_free_port(capsys: pytest.CaptureFixture[str]) -> None:

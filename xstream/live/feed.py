@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,6 +22,8 @@ __all__ = ["ENDED", "Event", "Feed", "History", "Layouts", "RunFeed"]
 HISTORY_BYTES, HISTORY_MOMENTS = 32 << 20, 1200
 #: The most panel updates that are kept for a page that is behind; then it gets all of the state.
 KEPT_UPDATES = 64
+#: The most pages that the end of a run waits for because they have just been opened.
+KEPT_OPENINGS = 64
 #: Phases of a run that is over.
 ENDED = ("done", "stopped", "suspended", "failed", "interrupted")
 
@@ -157,6 +161,8 @@ class RunFeed:
         self._changed = threading.Condition()
         self._layouts = Layouts(header)
         self._readers = 0
+        #: When pages got their opening that have not asked for events yet.
+        self._opened: deque[float] = deque(maxlen=KEPT_OPENINGS)
 
     def push(self, frame: dict[str, Any], panels: Mapping[str, Any]) -> None:
         """Add a frame and the updates of panels."""
@@ -176,13 +182,21 @@ class RunFeed:
         return self._last is not None and self._last["phase"] in ENDED
 
     def wait_for_readers(self, seconds: float) -> None:
-        """Wait until all pages that are open have the last frame."""
+        """Wait until all pages that are open have the last frame.
+
+        A page that got its opening within the last `seconds` is about to ask for events.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: not self._readers, seconds)
+            oldest = time.monotonic() - seconds
+            self._opened = deque((each for each in self._opened if each > oldest), KEPT_OPENINGS)
+            self._changed.wait_for(lambda: not (self._readers or self._opened), seconds)
 
     def opening(self, flow: str) -> dict[str, Any]:
         """What a page begins with."""
-        placed = self._layouts(flow)
+        with self._reading():
+            placed = self._layouts(flow)
+            with self._changed:
+                self._opened.append(time.monotonic())
         with self._changed:
             panels = {
                 name: {
@@ -203,9 +217,10 @@ class RunFeed:
     def events(self, at_s: float, speed: float, patience_s: float) -> Iterator[Event | None]:
         """The frames from now on; both times are for recordings."""
         seen = 0
-        with self._changed:
-            self._readers += 1
-        try:
+        with self._reading():
+            with self._changed:
+                if self._opened:
+                    self._opened.popleft()
             while True:
                 with self._changed:
                     fresh = self._changed.wait_for(lambda: self._number != seen, patience_s)  # noqa: B023
@@ -220,6 +235,14 @@ class RunFeed:
                 yield Event("frame", data)
                 if over:
                     return
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Count a page that is being answered."""
+        with self._changed:
+            self._readers += 1
+        try:
+            yield
         finally:
             with self._changed:
                 self._readers -= 1
