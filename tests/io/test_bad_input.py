@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -375,6 +376,16 @@ def test_a_file_that_is_no_array_is_not_called_pickled(tmp_path: Path) -> None:
     path.write_text("This is a letter.")
     with pytest.raises(xs.InputError, match=r"does not begin as one in the NPY format does$"):
         read(xs.io.npy(path))
+
+
+@pytest.mark.parametrize("cut", [None, 40, 4], ids=["whole", "cut off", "its first bytes"])
+def test_an_archive_of_arrays_is_refused_and_closed(tmp_path: Path, cut: int | None) -> None:
+    np.savez(tmp_path / "whole.npz", a=np.ones(4))
+    path = tmp_path / "x.npy"
+    path.write_bytes((tmp_path / "whole.npz").read_bytes()[:cut])
+    with pytest.raises(xs.InputError, match=r"x\.npy is an archive of arrays, not one array$"):
+        read(xs.io.npy(path))
+    gc.collect()  # a file that was left open would be an error now
 
 
 def test_an_error_of_a_socket_names_its_address_once() -> None:

@@ -30,6 +30,7 @@ def test_changed_files_are_read_or_refused(form: str, tmp_path: Path) -> None:
 @given(st.binary(max_size=300))
 @example(b"a\n1\r2\n")
 @example(b'a\n"\n')
+@example(b"PK\x03\x04")
 @example(b"\x93NUMPY\x01\x00\x10\x00{'descr': (1,\n  ")
 def test_any_bytes_are_read_or_refused(form: str, tmp_path: Path, data: bytes) -> None:
     assert parse(form, data, tmp_path) in ("read", "refused")

@@ -21,8 +21,8 @@ from xstream.sigseg._interop import holdable_dtype
 __all__ = ["NpyFile", "npy"]
 
 _MAGIC = b"\x93NUMPY\x01\x00"
-#: Of all versions of the format, and of archives, for which there is another sentence.
-_BEGINNINGS = (b"\x93NUMPY", b"PK\x03\x04")
+#: How archives of arrays (npz) begin, for which there is another sentence.
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 #: The header size of written files; it is fixed so that the data never move.
 _HEADER_BYTES = 256
 
@@ -46,11 +46,13 @@ class NpyFile(SampleFile):
         """The array; objects are never unpickled."""
         read_only_file(self.kind, self.path)
         with self.path.open("rb") as file:
-            known = file.read(len(_MAGIC)).startswith(_BEGINNINGS)
+            beginning = file.read(len(_MAGIC))
+        if beginning.startswith(_ARCHIVES):
+            raise InputError(f"npy: {self.path} is an archive of arrays, not one array")
         try:
-            if not known:
+            if not beginning.startswith(np.lib.format.MAGIC_PREFIX):
                 raise ValueError("it does not begin as one in the NPY format does")
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            array = np.lib.format.open_memmap(self.path, mode="r")
         except Exception as error:  # the parser may raise any exception on a damaged header
             cut = _truncated(self.path)
             if cut is None or self.quarantine is None:
@@ -59,9 +61,6 @@ class NpyFile(SampleFile):
                     f"npy: {self.path} cannot be read as an array: {reason}"
                 ) from error
             return np.memmap(self.path, cut.dtype, "r", cut.offset, (cut.rows, *cut.shape[1:]))
-        if not isinstance(array, np.memmap):
-            array.close()
-            raise InputError(f"npy: {self.path} is an archive of arrays, not one array")
         if array.ndim not in (1, 2) or 0 in array.shape[1:]:
             raise InputError(
                 f"npy: {self.path} has shape {array.shape}: samples have one dimension, frames two"
