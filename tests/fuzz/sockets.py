@@ -71,12 +71,13 @@ def parse_frames(data: bytes) -> str:
 
 def parse_datagrams(data: bytes) -> str:
     """Datagrams, each after its length in one byte; by headers, policies and windows."""
-    gap = ("error", "null", "split")[len(data) % 3]
+    sequence = len(data) % 5 > 0
+    gap = ("error", "null", "split")[len(data) % 3] if sequence else "error"
     on_error = ("raise", "drop")[len(data) // 2 % 2]
     window = (None, 5)[len(data) // 3 % 2]
     dtype: Any = RECORD if len(data) % 7 == 0 else (np.int16, np.float32)[len(data) % 13 % 2]
     (record, _fields), options = _datagram_options(
-        dtype, window, len(data) % 5 > 0, gap, len(data) % 4, on_error, NANS[len(data) % 11 % 3]
+        dtype, window, sequence, gap, len(data) % 4, on_error, NANS[len(data) % 11 % 3]
     )
     sending, receiving = socket.socketpair(type=socket.SOCK_DGRAM)
     with receiving, sending:

@@ -276,6 +276,7 @@ def test_an_address_that_cannot_be_bound_is_an_error() -> None:
     ("options", "said"),
     [
         ({"gap": "zero"}, "gap is 'error', 'null', 'split'"),
+        ({"gap": "null"}, "gap='null' needs sequence="),
         ({"sequence": np.float32}, "structured dtype with a whole number 'sequence'"),
         ({"reorder": -1}, "reorder is at least 0"),
         ({"dtype": np.dtype([("a", "f8"), ("b", "f8")]), "datagram_bytes": 10}, "does not fit"),
@@ -366,7 +367,8 @@ def slow_consumer(seconds: float, sequence: bool = True) -> tuple[dict[str, int]
     port, pause_s = udp_port(), 0.0002
     count = int(seconds / pause_s)
     q = xs.Query()
-    source = xs.io.udp(port, np.int32, sequence=sequence, gap="split", buffer_bytes=1 << 16)
+    gap = "split" if sequence else "error"
+    source = xs.io.udp(port, np.int32, sequence=sequence, gap=gap, buffer_bytes=1 << 16)
     stream = q.source(source, name="in")
     stream.sink(lambda _: time.sleep(10 * pause_s))
     sent = 0

@@ -65,6 +65,11 @@ class UdpSocket(Operator):
     def __post_init__(self) -> None:
         check_policy(self.kind, self.nan)
         self._check_choice("gap", tuple(GAPS))
+        if self.header is None and self.gap != "error":
+            raise GraphError(
+                f"udp: gap={self.gap!r} needs sequence=: without numbers, nobody knows which "
+                "datagrams are missing"
+            )
         self._check_choice("on_error", ("raise", "drop"))
         if self.window is not None:
             whole_number(self, "window", 1, MAX_SIZE)
