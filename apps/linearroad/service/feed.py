@@ -14,6 +14,7 @@ from linearroad.rowforms import PAPER, RowForm
 from linearroad.run.feed import NO_ROWS, Feed, raw_rows
 from linearroad.schema import TIME, TYPE, XWAY
 from linearroad.service.door import Door
+from linearroad.service.recent import RecentAnswers
 from linearroad.wire.connection import Connection, WireError
 from linearroad.wire.format import MARK, Block, Wire
 from linearroad.wire.resumption import asks_to_resume, read_numbers, resume_line
@@ -114,9 +115,11 @@ class DriverFeed(Feed):
         self.connection: Connection | None = None
         self.first: Visitor | None = None
         self.left: Visitor | None = None
-        #: Whether the state is that of a checkpoint, and the number of answers before it.
+        #: Whether the state is that of a checkpoint.
         self.loaded = False
-        self.answers: Callable[[], int] = lambda: 0
+        #: The answers that were sent, and what sends those behind a number once more.
+        self.answers = RecentAnswers(keeps=False)
+        self.send_again: Callable[[Connection, int], None] = lambda connection, number: None
         #: Whether a stop suspends the query, which then goes on from a checkpoint.
         self.suspends = False
 
@@ -164,7 +167,7 @@ class DriverFeed(Feed):
 
     def _go_on(self, connection: Connection, nothing: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         """Agree with a driver on where to go on."""
-        asked, before = read_numbers(connection, 1), self.answers()
+        asked = read_numbers(connection, 1)
         while True:
             try:
                 next(asked)
@@ -172,12 +175,14 @@ class DriverFeed(Feed):
                 (held,) = found.value
                 break
             yield nothing
-        if held < before:
+        if held < self.answers.first:
             raise WireError(
-                f"{connection.name} has {held:,} answers, and {before:,} were sent before the "
-                "checkpoint: it is not of this drive"
+                f"{connection.name} has {held:,} answers, and of the {self.answers.sent:,} before "
+                f"the checkpoint only those behind {self.answers.first:,} can be sent again"
             )
-        connection.send(resume_line(self.rows, before))
+        following = min(held, self.answers.sent)
+        connection.send(resume_line(self.rows, following))
+        self.send_again(connection, following)
 
     # -- checkpoints -------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import xstream as xs
 from linearroad.output.summary import RunOptions
@@ -24,9 +25,17 @@ from linearroad.run.engine import Engine, connect_writer
 from linearroad.service.capacity import RoomyState
 from linearroad.service.door import Door, dismiss
 from linearroad.service.feed import DriverFeed
+from linearroad.service.recent import RecentAnswers
 from linearroad.tables.history import History
 from linearroad.wire import wire_named
-from linearroad.wire.connection import STALL_S, Cut, WireError, address, check_stall
+from linearroad.wire.connection import (
+    STALL_S,
+    Connection,
+    Cut,
+    WireError,
+    address,
+    check_stall,
+)
 from linearroad.wire.format import Wire
 from xstream.console.stop import Stop, interruptible
 from xstream.errors import InputError
@@ -158,27 +167,37 @@ class _Query:
         list(wire.answer_encoder()(*columns))  # compiled before the first answers
         connect_writer(self.engine, self._take, 1)
         self.served = Served()
-        self.feed.answers = lambda: self.served.answers
+        self._answers = RecentAnswers(keeps=options.checkpoints is not None)
+        self.feed.answers, self.feed.send_again = self._answers, self._send_again
 
     def save_state(self) -> dict[str, Any]:
-        """The number of answers; all of them have reached the driver's computer."""
+        """The answers; the computer at the other end of the connection has confirmed all."""
         if self.feed.connection is not None:
             self.feed.connection.flush()
-        return {"answers": self.served.answers}
+        return self._answers.save_state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on behind these answers."""
-        self.served.answers = int(saved["answers"])
+        self._answers.load_state(saved)
 
     def _take(self, upto: int, *columns: xs.SigSeg) -> None:
         """Send the answers of complete seconds."""
         connection = self.feed.connection
         if connection is None:  # the query of a checkpoint ends without a driver
             return
-        arrays = [np.asarray(column) for column in columns]
-        self.served.answers += len(arrays[0])
+        arrays = tuple(np.asarray(column) for column in columns)
+        self._answers.add(arrays, self._send(connection, arrays))
+
+    def _send_again(self, connection: Connection, number: int) -> None:
+        """Send the answers behind the first `number` once more."""
+        for columns in self._answers.behind(number):
+            self._send(connection, columns)
+
+    def _send(self, connection: Connection, arrays: tuple[NDArray[Any], ...]) -> int:
+        before = connection.bytes_out
         for buffer in self._encode(*arrays):
             connection.send(buffer)
+        return connection.bytes_out - before
 
     def run(self, say: Callable[[str], None], goes_on: bool) -> Served | None:
         """Answer the next driver; None if it is left to another query, or none came.
@@ -218,6 +237,7 @@ class _Query:
         if self.feed.connection is None:
             return None
         self.served.rows, self.served.rejects = self.feed.rows, self.feed.count.sentence()
+        self.served.answers = self._answers.sent
         self.served.seconds = time.perf_counter() - began if began else 0.0
         say(self.served.sentence(self.feed.connection.name))
         return self.served

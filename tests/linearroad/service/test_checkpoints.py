@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import select
 import signal
 import socket
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from linearroad.driver.job import drive
 from linearroad.driver.results import DriveOptions, DriveResult
 from linearroad.run.job import RunOptions, run
 from linearroad.service.job import ServeOptions
+from linearroad.service.recent import RecentAnswers
 from linearroad.tables.history import History
 from linearroad.wire.connection import address
 
@@ -169,17 +172,33 @@ def test_a_service_that_has_nothing_says_so(line: bytes, reply: bytes) -> None:
         assert reply in send(service, line)
 
 
-def test_a_driver_that_lacks_answers_is_refused(case: Scenario, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lacks", ["few", "many"])
+def test_a_driver_that_lacks_answers_gets_those_that_are_kept(
+    case: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    if lacks == "many":
+        keep_one = partial(RecentAnswers, most_bytes=1)
+        monkeypatch.setattr("linearroad.service.job.RecentAnswers", keep_one)
     options = ServeOptions(checkpoints=tmp_path / "points", checkpoint_s=0.02)
     with running(options) as service:
         with service.connect() as sock:
             sock.sendall(rows(case)[:-1])  # within a line
             time.sleep(0.5)
             sock.shutdown(socket.SHUT_WR)
-            assert everything(sock)
+            first = everything(sock)
         while len(service.log) < 2:
             time.sleep(0.01)
-        assert b"has 0 answers, and " in send(service, b"resume: 0\n")
+        said, _, again = send(service, b"resume: 0\n").partition(b"\n")
+    assert first
+    if lacks == "many":
+        assert re.fullmatch(
+            rb"error: .+ has 0 answers, and of the [\d,]+ before the checkpoint only those behind "
+            rb"[\d,]+ can be sent again",
+            said,
+        )
+    else:
+        assert re.fullmatch(rb"resume: [1-9]\d* 0", said)
+        assert again.startswith(first)  # and those of the last second
 
 
 def test_a_driver_does_not_go_on_with_a_system_that_cannot(tmp_path: Path) -> None:
