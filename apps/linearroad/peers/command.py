@@ -40,6 +40,14 @@ class Probes:
             between=(1, 10_000),
         ),
     ] = 10
+    screen_minutes: Annotated[
+        int,
+        _option(
+            "Minutes of short probes, the last ones, that find out where to begin with whole "
+            "probes; 0: none.",
+            between=(0, 10_000),
+        ),
+    ] = 2
     from_minute: Annotated[
         int | None,
         _option(
@@ -63,6 +71,11 @@ class Probes:
 
 Systems = Annotated[str, _option("all, or names separated by commas; see --list.")]
 Out = Annotated[Path, _option("Output directory for the comparison and its probes.")]
+Resume = Annotated[
+    bool,
+    _option("Go on with the comparison in --out: keep its systems, and repeat no probe that has "
+            "ended.", "--resume"),
+]  # fmt: skip
 _VALIDATION = "Whether Spark validates the answers that those of the systems are compared with."
 Validation = Annotated[bool, _option(_VALIDATION, "--validation/--no-validation")]
 List = Annotated[
@@ -77,6 +90,7 @@ def compare_command(
     systems: Systems = "all",
     out: Out = Path("comparison"),
     validation: Validation = True,
+    resume: Resume = False,
     list_: List = False,
     json: Json = False,
 ) -> None:
@@ -93,7 +107,7 @@ def compare_command(
     check_output_directory(out)
     options = CompareOptions(
         probes.base, out, tuple(chosen), probes.minutes, probes.from_minute, probes.first,
-        probes.last, probes.speed, validation,
+        probes.last, probes.speed, validation, probes.screen_minutes, resume,
     )  # fmt: skip
     try:
         with interrupted_with("no L has been tried"):

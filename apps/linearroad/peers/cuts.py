@@ -29,6 +29,8 @@ class Cut:
     #: The L that it has, and its expressways; of half an L, the last has one direction only.
     rated: float
     expressways: int
+    #: How often the driver sends it.
+    copies: int
     rows: int
 
     @property
@@ -71,23 +73,32 @@ class Cuts:
     def rounded(self, rated: float) -> float:
         """The largest L that can be made of the base and is at most a number.
 
-        Up to the expressways of the base, L is any multiple of a half; above, whole bases are
-        copied.
+        Up to the expressways of the base, L is any multiple of a half; above, the first ones are
+        copied, all equally often.
         """
-        if rated >= self.expressways:
-            return float(rated // self.expressways * self.expressways)
-        return max(math.floor(2 * rated) / 2, 0.5)
+        return math.prod(self._parts(rated))
+
+    def _parts(self, rated: float) -> tuple[float, int]:
+        """The L of each copy, and the number of copies, that come nearest to an L from below."""
+        if rated < self.expressways:
+            return max(math.floor(2 * rated) / 2, 0.5), 1
+        fewest = math.ceil(rated / self.expressways)
+        # With up to twice as many copies, each has at least half of the base.
+        numbers = range(int(rated // self.expressways), 2 * fewest)
+        found = [(min(int(rated // n), self.expressways), n) for n in numbers]
+        most, copies = max(found, key=lambda parts: (math.prod(parts), parts[0]))
+        return float(most), copies
 
     def of(self, rated: float) -> Cut:
-        """The cut for an L; that of a larger L than the base has is the whole base, copied."""
-        rated = min(rated, float(self.expressways))
+        """The cut for an L."""
+        rated, copies = self._parts(rated)
         name = f"cut-{rated:g}-from-{self.from_minute}-minutes-{self.minutes}"
         path, expressways = self._folder / name, math.ceil(rated)
         try:
             rows = int(read_manifest(path)["totals"]["rows"])
         except InputError:
             rows = self._make(path, rated, expressways)
-        return Cut(path, rated, expressways, rows)
+        return Cut(path, rated, expressways, copies, rows)
 
     def _make(self, path: Path, rated: float, expressways: int) -> int:
         layout, made = Layout(path), list[Entry]()

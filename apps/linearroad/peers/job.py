@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from linearroad.files import remove_temporaries
-from linearroad.generation.manifest import write_json
+from linearroad.generation.manifest import read_json, write_json
 from linearroad.output.sink import TYPES
 from linearroad.output.summary import machine
 from linearroad.peers.cuts import Cut, Cuts
 from linearroad.peers.probe import Probe, References, Say, run_probe
-from linearroad.peers.search import largest
+from linearroad.peers.registry import SYSTEMS
+from linearroad.peers.search import confirmed, largest
 from linearroad.peers.system import System
 from linearroad.rating.originals import digest_of_written, make_validated, validated
 from linearroad.rating.steps import l_text
@@ -37,6 +39,9 @@ class CompareOptions:
     last: float = 1000.0
     speed: float = 1.0
     validation: bool = True
+    #: Minutes of the short probes that find the first L for whole probes; 0: there are none.
+    screen_minutes: int = 2
+    resume: bool = False
 
 
 @dataclass
@@ -50,12 +55,14 @@ class Result:
     rated: float = 0.0
     #: The validator's verdict on the right answers to the traffic of this L.
     verdict: str | None = None
+    #: The probe of the largest L.
+    best: Probe | None = None
 
-    @property
-    def best(self) -> Probe | None:
-        """The probe of the largest L."""
-        found = (probe for probe in self.probes if probe.passed and probe.rated == self.rated)
-        return next(found, None)
+    def add(self, probe: Probe) -> None:
+        """Record a probe; a short one does not decide about L."""
+        self.probes.append(probe)
+        if probe.passed and not probe.screening and probe.rated > self.rated:
+            self.rated, self.best = probe.rated, probe
 
     @property
     def leaves_out(self) -> str:
@@ -95,6 +102,13 @@ class Comparison:
         first = "interrupted: " if self.interrupted else ""
         return f"{first}largest L by probes of {self.options.minutes} minutes: {told or 'none'}"
 
+    @property
+    def base(self) -> dict[str, int]:
+        """What tells the traffic from other traffic."""
+        totals = self.cuts.manifest["totals"]
+        counts = {name: int(totals[name]) for name in ("rows", "vehicles")}
+        return {"expressways": self.cuts.expressways, **counts}
+
     def as_dict(self) -> dict[str, Any]:
         """For `comparison.json` and the page."""
         return {
@@ -102,8 +116,9 @@ class Comparison:
             "interrupted": self.interrupted,
             "minutes": self.options.minutes,
             "from_minute": self.cuts.from_minute,
+            "screen_minutes": self.options.screen_minutes,
             "speed": self.options.speed,
-            "base": {"expressways": self.cuts.expressways, "vehicles": self.cuts.vehicles},
+            "base": self.base,
             "history_is_shared": True,
             "machine": machine(),
             "version": metadata.version("xstream"),
@@ -126,9 +141,14 @@ def compare(options: CompareOptions, say: Say) -> Comparison:
     """Find the largest L of every system; results are saved after every probe."""
     cuts = Cuts(options.base, options.out / "cuts", options.minutes, options.from_minute)
     comparison = Comparison(options, cuts)
+    kept = _earlier(comparison) if options.resume else {}
     options.out.mkdir(parents=True, exist_ok=True)
     remove_temporaries(options.out)
     references = References(cuts, options.out / "reference", say)
+    chosen = [system.name for system in options.systems]
+    for name, result in kept.items():
+        if name not in chosen:
+            comparison.results.append(result)
     try:
         for system in options.systems:
             result = Result(system, system.missing())
@@ -136,7 +156,9 @@ def compare(options: CompareOptions, say: Say) -> Comparison:
             if result.missing:
                 say(f"{system.name} is left out: {result.missing}")
                 continue
-            _rate(comparison, result, references, say)
+            for probe in kept[system.name].probes if system.name in kept else ():
+                result.add(probe)
+            _Search(comparison, result, references, say).run()
         if options.validation:
             _validate(comparison, references, say)
     except KeyboardInterrupt:
@@ -144,24 +166,83 @@ def compare(options: CompareOptions, say: Say) -> Comparison:
     return comparison
 
 
-def _rate(comparison: Comparison, result: Result, references: References, say: Say) -> None:
-    """Search for the largest L of a system."""
-    options, cuts, system = comparison.options, comparison.cuts, result.system
+def _earlier(comparison: Comparison) -> dict[str, Result]:
+    """The results of an interrupted comparison by system, without probes that did not run."""
+    path = comparison.options.out / "comparison.json"
+    if not path.is_file():
+        return {}
+    known, now = read_json(path)["comparison"], comparison.as_dict()
+    for name in ("base", "minutes", "from_minute", "screen_minutes", "speed"):
+        if known.get(name) != now[name]:
+            raise InputError(
+                f"{path} is a comparison with {name} {known.get(name)}, not {now[name]}: begin "
+                "again without --resume"
+            )
+    for name in ("cpu", "cores"):
+        if known["machine"].get(name) != now["machine"][name]:
+            raise InputError(
+                f"{path} was measured on another machine ({known['machine'].get('cpu')}): begin "
+                "again without --resume"
+            )
+    return {found["name"]: _result(found) for found in known["systems"] if found["name"] in SYSTEMS}
 
-    def probe(rated: float) -> bool:
-        say(f"{system.name}: L = {l_text(rated)}")
-        out = options.out / system.name / f"l-{rated:g}"
-        found = run_probe(system, rated, cuts, references, out, say, options.speed)
-        result.probes.append(found)
-        if found.passed:
-            result.rated = max(result.rated, rated)
-        say(found.line())
-        comparison.write()
-        return found.passed
 
-    first = system.first if options.first is None else options.first
-    result.rated = largest(probe, cuts.rounded, first, cuts.rounded(options.last))
-    comparison.write()
+def _result(found: dict[str, Any]) -> Result:
+    """A result as it was saved."""
+    result = Result(SYSTEMS[found["name"]], found["missing"], verdict=found["validated"])
+    for known in found["probes"]:
+        if known["wall_s"] > 0:
+            result.add(Probe.of(known))
+    return result
+
+
+class _Search:
+    """The search for the largest L of one system."""
+
+    def __init__(
+        self, comparison: Comparison, result: Result, references: References, say: Say
+    ) -> None:
+        self._comparison, self._result, self._references = comparison, result, references
+        self._earlier = {(probe.screening, probe.rated): probe for probe in result.probes}
+        self._say = say
+
+    def run(self) -> None:
+        """Find the first L by short probes, if there are any, and the largest by whole ones."""
+        options, cuts, result = self._comparison.options, self._comparison.cuts, self._result
+        first = result.system.first if options.first is None else options.first
+        last = cuts.rounded(options.last)
+        whole = self._prober(cuts, self._references, screening=False)
+        minutes = options.screen_minutes
+        if not minutes or minutes >= options.minutes:
+            largest(whole, cuts.rounded, first, last)
+        else:
+            end = cuts.from_minute + cuts.minutes
+            short = Cuts(options.base, options.out / "cuts", minutes, end - minutes)
+            known = References(short, options.out / "reference", self._say)
+            screen = self._prober(short, known, screening=True)
+            confirmed(whole, cuts.rounded, largest(screen, cuts.rounded, first, last))
+        self._comparison.write()
+
+    def _prober(
+        self, cuts: Cuts, references: References, screening: bool
+    ) -> Callable[[float], bool]:
+        """A function that runs a probe and records its result."""
+
+        def probe(rated: float) -> bool:
+            system, options = self._result.system, self._comparison.options
+            if (screening, rated) in self._earlier:
+                return self._earlier[screening, rated].passed
+            self._say(f"{system.name}: L = {l_text(rated)}, {cuts.minutes} minutes")
+            name = f"l-{rated:g}-screening" if screening else f"l-{rated:g}"
+            out = options.out / system.name / name
+            found = run_probe(system, rated, cuts, references, out, self._say, options.speed)
+            found.screening = screening
+            self._result.add(found)
+            self._say(found.line())
+            self._comparison.write()
+            return found.passed
+
+        return probe
 
 
 def _validate(comparison: Comparison, references: References, say: Say) -> None:

@@ -38,8 +38,14 @@ def _worst(probe: Probe, kinds: Sequence[str]) -> float | None:
 
 
 def _best(system: System) -> Probe | None:
-    passed = (p for p in system["probes"] if p["passed"] and p["rated"] == system["l"])
-    return next(passed, None)
+    found = (p for p in _whole(system) if p["passed"] and p["rated"] == system["l"])
+    return next(found, None)
+
+
+def _whole(system: System) -> list[Probe]:
+    """The probes of full length, by L."""
+    probes = (probe for probe in system["probes"] if not probe["screening"])
+    return sorted(probes, key=lambda probe: float(probe["rated"]))
 
 
 def _ranked(comparison: Comparison) -> list[System]:
@@ -75,13 +81,24 @@ def _system_table(comparison: Comparison) -> Table:
 def _probe_table(comparison: Comparison) -> Table:
     """Worst response times by L, as in the paper's Tables 7 and 8."""
     limits = (f"{name} (limit\u00a0{LIMIT_S[of[0]]}\u00a0s)" for name, of in ASKED.items())
-    heads = ["system", "L", *limits, "verdict", "rows", "processors", "memory", "start, s"]
+    heads = [
+        "system",
+        "L",
+        "minutes",
+        *limits,
+        "verdict",
+        "rows",
+        "processors",
+        "memory",
+        "start, s",
+    ]
     rows = []
     for system in _ranked(comparison):
-        for probe in sorted(system["probes"], key=lambda each: float(each["rated"])):
+        order = sorted(system["probes"], key=lambda p: (p["screening"], float(p["rated"])))
+        for probe in order:
             worst = (_worst(probe, of) for of in ASKED.values())
             rows.append([
-                system["name"], _l(probe["rated"]),
+                system["name"], _l(probe["rated"]), str(probe["minutes"]),
                 *("-" if seconds is None else f"{seconds:,.3f}" for seconds in worst),
                 "passed" if probe["passed"] else f"not passed: {probe['why']}",
                 f"{probe['rows']:,}", _busy(probe), size(probe["peak_memory_bytes"]),
@@ -91,8 +108,7 @@ def _probe_table(comparison: Comparison) -> Table:
 
 
 def _points(system: System, value: Any) -> list[tuple[float, float, float]]:
-    probes = sorted(system["probes"], key=lambda each: float(each["rated"]))
-    found = ((probe["rated"], value(probe)) for probe in probes)
+    found = ((probe["rated"], value(probe)) for probe in _whole(system))
     return [(rated, y, 0.0) for rated, y in found if y]
 
 
@@ -133,12 +149,14 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Any]]:
 def _meaning(comparison: Comparison) -> str:
     begin, minutes = comparison["from_minute"], comparison["minutes"]
     pace = "" if comparison["speed"] == 1 else f" at {comparison['speed']:g} times the pace"
+    short = comparison["screen_minutes"]
+    screening = f" Shorter ones, of {short} minutes, found out where to begin." if short else ""
     return (
         f"Each system was driven over the network on the same machine with minutes {begin} to "
         f"{begin + minutes} of the three-hour stream{pace}, from an empty state, and its answers "
         "were compared with the right ones. L is the largest number of expressways for which "
         "every answer was right and in time; half an expressway is one direction of one. "
-        "These are probes, not ratings by full streams.\n\n"
+        f"These are probes, not ratings by full streams.{screening}\n\n"
         f"{comparison['base']['expressways']} expressways were generated, and copies of them share "
         "their history. The driver runs on the same machine and takes its share of it. Processors "
         "and memory are those of the system alone. `times` is how many times the L of xstream "

@@ -6,9 +6,9 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Probe:
     system: str
     rated: float
     minutes: int
+    #: Whether it is a short one, which only finds out where to begin.
+    screening: bool = False
     passed: bool = False
     why: str = ""
     #: Response times by kind of answer, as in the summary of `drive`.
@@ -68,6 +70,11 @@ class Probe:
         """For `comparison.json`."""
         return asdict(self) | {"worst_s": self.worst_s}
 
+    @classmethod
+    def of(cls, known: dict[str, Any]) -> Self:
+        """A probe as it was saved."""
+        return cls(**{each.name: known[each.name] for each in fields(cls)})
+
 
 class References:
     """The digests of the right answers to each cut, as `run` gives them."""
@@ -101,7 +108,7 @@ def run_probe(
     probe = Probe(system.name, rated, cuts.minutes)
     cut = cuts.of(rated)
     right = references.of(cut)
-    copies = max(int(rated // cuts.expressways), 1)
+    copies = cut.copies
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="linearroad-", ignore_cleanup_errors=True) as folder:

@@ -1,10 +1,14 @@
-"""The largest L that a system passes: doubled until a probe fails, then narrowed down."""
+"""The largest L that a system passes: found by one kind of probe, confirmed by another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["largest"]
+__all__ = ["confirmed", "largest"]
+
+
+#: Half an expressway: no two values of L are closer.
+MIN_STEP = 0.5
 
 
 def largest(
@@ -41,3 +45,26 @@ def largest(
             at = rounded((passed + failed) / 2)
         if at in (passed, failed):  # nothing that can be tried lies between
             return passed
+
+
+def confirmed(
+    probe: Callable[[float], bool],
+    rounded: Callable[[float], float],
+    first: float,
+    step: float = 0.1,
+) -> float:
+    """The first L that passes, beginning with one and going down by a tenth; 0 if none does.
+
+    >>> whole = lambda L: float(int(L))
+    >>> confirmed(lambda L: L <= 17, whole, 20.0)
+    16.0
+    >>> confirmed(lambda L: False, whole, 2.0)
+    0.0
+    """
+    at = first
+    while at > 0:
+        if probe(at):
+            return at
+        below = min(rounded(at / (1 + step)), rounded(at - MIN_STEP))
+        at = below if below < at else 0.0
+    return 0.0

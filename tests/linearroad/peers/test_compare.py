@@ -16,9 +16,10 @@ import pytest
 from linearroad.generation.job import generate
 from linearroad.generation.layout import Layout
 from linearroad.generation.parameters import TrafficParameters
-from linearroad.peers import registry
+from linearroad.peers import job, registry
 from linearroad.peers.cuts import Cuts
 from linearroad.peers.job import CompareOptions, compare
+from linearroad.peers.probe import Probe
 from linearroad.peers.system import System, nothing_missing
 
 from tests.apps.command import call
@@ -40,7 +41,10 @@ def base(spark_session: object, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def options(base: Path, out: Path, *systems: System, **more: object) -> CompareOptions:
     # At this speed the limits are at least a second, which suffices on a busy machine.
-    known = {"minutes": 1, "first": 1.0, "last": 1.0, "speed": 4.0, "validation": False}
+    known = {
+        "minutes": 1, "first": 1.0, "last": 1.0, "speed": 4.0, "validation": False,
+        "screen_minutes": 0,
+    }  # fmt: skip
     return CompareOptions(base, out, systems, **{**known, **more})  # type: ignore[arg-type]
 
 
@@ -58,7 +62,10 @@ def test_a_cut_has_whole_and_half_expressways_from_time_0(base: Path, tmp_path: 
     times = half["time"].to_numpy()
     assert 0 <= times.min() < times.max() < 60
     assert (times[1:] >= times[:-1]).all()
-    assert [cuts.rounded(rated) for rated in (0.2, 1.7, 2.0, 5.0)] == [0.5, 1.5, 2.0, 4.0]
+    assert [cuts.rounded(rated) for rated in (0.2, 1.7, 2.0, 5.0)] == [0.5, 1.5, 2.0, 5.0]
+    assert [(cuts.of(rated).rated, cuts.of(rated).copies) for rated in (1.5, 4.0, 5.0)] == [
+        (1.5, 1), (2.0, 2), (1.0, 5),
+    ]  # fmt: skip
 
 
 def test_xstream_is_compared_and_a_missing_system_is_reported(base: Path, tmp_path: Path) -> None:
@@ -102,6 +109,44 @@ def test_wrong_answers_and_a_program_that_ends_do_not_pass(base: Path, tmp_path:
     assert right.rated == 0.5
     assert right.leaves_out == "expenditures, travel times"
     assert "it ended at the start: no luck" in ended.probes[0].why
+
+
+def test_short_probes_find_where_whole_ones_begin_and_nothing_is_repeated(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int, float]] = []
+
+    def run_probe(system: System, rated: float, cuts: Cuts, *_: object) -> Probe:
+        asked.append((system.name, cuts.minutes, rated))
+        if len(asked) == stop_at:
+            raise KeyboardInterrupt
+        most = {("fast", 1): 6.0, ("fast", 2): 4.0, ("slow", 1): 1.0, ("slow", 2): 1.0}
+        passed = rated <= most[system.name, cuts.minutes]
+        return Probe(system.name, rated, cuts.minutes, passed=passed, wall_s=1.0)
+
+    fast, slow = (System(name, "", lambda task: [], nothing_missing) for name in ("fast", "slow"))
+    monkeypatch.setattr(job, "run_probe", run_probe)
+    monkeypatch.setattr(job, "SYSTEMS", {"fast": fast, "slow": slow})
+    limits = {"minutes": 2, "screen_minutes": 1, "first": 2.0, "last": 100.0}
+    every = [
+        *(("fast", 1, rated) for rated in (2.0, 4.0, 8.0, 6.0, 7.0)),
+        *(("fast", 2, rated) for rated in (6.0, 5.0, 4.0)),
+        *(("slow", 1, rated) for rated in (2.0, 1.0, 1.5)), ("slow", 2, 1.0),
+    ]  # fmt: skip
+    stop_at = 7
+    assert compare(options(base, tmp_path, fast, slow, **limits), lambda line: None).interrupted
+    stop_at, limits["resume"] = 0, True
+    compare(options(base, tmp_path, fast, **limits), lambda line: None)
+    assert asked == [*every[:7], *every[6:8]], "only the probe that was interrupted is repeated"
+    found = compare(options(base, tmp_path, slow, **limits), lambda line: None)
+    assert asked[9:] == every[8:]
+    assert [(result.system.name, result.rated) for result in found.results] == [
+        ("fast", 4.0), ("slow", 1.0),
+    ]  # fmt: skip
+    assert found.results[0].best == Probe("fast", 4.0, 2, passed=True, wall_s=1.0)
+    found.write()
+    with pytest.raises(InputError, match=r"is a comparison with speed 4\.0, not 2\.0"):
+        compare(options(base, tmp_path, slow, speed=2.0, **limits), lambda line: None)
 
 
 def test_ctrl_c_stops_the_system_and_keeps_what_is_known(base: Path, tmp_path: Path) -> None:
