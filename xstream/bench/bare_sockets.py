@@ -71,6 +71,8 @@ static void tcp_send(int port, int64_t frames)
         usleep(5000);
     }
     setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* BBR paces a sender by the rates that it has measured, and stays slow for whole runs. */
+    setsockopt(out, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     int32_t length = FRAME;
     memcpy(buffer[0], &length, 4);
     int64_t begun = now_ns();

@@ -181,6 +181,7 @@ struct xs_plan {
     int32_t sources;
     int32_t finished; /* operators that were notified of the end */
     bool admitting, sources_ended, waiting;
+    bool moved;       /* the current burst has tuples */
     bool live;        /* some source measures arrivals */
     _Atomic bool settle; /* return at the next point where no tuple is in flight */
     bool settle_early;   /* even within a burst, if nothing is queued */

@@ -84,12 +84,13 @@ static int32_t admit(xs_plan *plan)
 {
     int32_t overall = plan->cut_short ? plan->admit_overall : XS_END;
     int32_t first = plan->cut_short ? plan->admit_source : 0;
-    if (!plan->cut_short) plan->admitted = 0;
+    if (!plan->cut_short) plan->admitted = 0, plan->moved = false;
     plan->cut_short = false;
     for (int32_t i = first; i < plan->sources; i++, plan->admitted = 0) {
         xs_op *op = plan->source[i];
         if (op->ended) continue;
         int32_t status = admit_from(op, plan->tuple_burst);
+        if (plan->admitted) plan->moved = true;
         if (plan->cut_short) {
             plan->admit_source = i;
             plan->admit_overall = overall;
@@ -257,7 +258,7 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
             if (status == XS_FAILED) return status;
             plan->sources_ended = status == XS_END;
             plan->waiting = status == XS_WAIT;
-            if (!plan->waiting) plan->nap_ns = NAP_NS;
+            if (!plan->waiting || plan->moved) plan->nap_ns = NAP_NS;
             plan->admitting = plan->cut_short ||
                               (!plan->tuple_burst && status == XS_OK); /* more tuples have arrived */
             if (plan->admitting && !may_settle(plan)) continue;
@@ -278,7 +279,8 @@ static int32_t run(xs_plan *plan, int64_t budget_ns)
             if (plan->ring_out) ring_mark(plan->ring_out, RING_SETTLE);
             return XS_SETTLED;
         }
-        if (plan->waiting) {
+        /* After a burst with tuples, sources are asked again first: some wait by themselves. */
+        if (plan->waiting && !plan->moved) {
             if (engine_now_ns() + plan->nap_ns > plan->deadline_ns) return XS_WAIT;
             nanosleep(&(struct timespec){.tv_nsec = plan->nap_ns}, NULL);
             if (plan->patient && plan->nap_ns < LONG_NAP_NS) plan->nap_ns *= 2;
