@@ -39,6 +39,7 @@ HEADERS = (
     "xstream/ops/operators.h",
     "xstream/io/io.h",
     "xstream/io/net.h",
+    "xstream/io/pages.h",
 )
 ROOMS = ("sigseg", "engine", "sched", "kernels", "ops", "io")
 #: Python functions that the core calls (xstream/engine/python.c, xstream/io/paced.c, drain.c).
