@@ -27,6 +27,8 @@ from tests.linearroad.cluster.answers import by_group
 from tests.linearroad.cluster.standalone import Cluster, standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
+#: What a group of `run` has saved, in a folder of the attempt.
+POINTS = ".work/group-*/*/point-*.json"
 SECRET = "not-for-logs-7f31"
 #: Of Spark's pages; the next ones if it is taken.
 UI_PORT = 4040
@@ -110,7 +112,7 @@ def answers(cluster: Cluster, road: Path) -> Path:
         "run", "--input", road, "--history", road, "--out", out, "--checkpoint-s", 0.05,
         "--master", cluster.url,
     )  # fmt: skip
-    kill_executor(cluster, process, first(out, ".work/group-*/*/point-*.json"))
+    kill_executor(cluster, process, first(out, POINTS))
     finish(process)
     return out
 
@@ -189,10 +191,10 @@ def test_nothing_is_left_after_interrupts_and_kills_and_nothing_listens_elsewher
     told = ""
     for number in (signal.SIGINT, signal.SIGKILL):
         cluster.configure(ui=number == signal.SIGKILL)
+        earlier = set(out.glob(POINTS))  # of the run that was interrupted
         process = cluster.start(*command)
         heard[number] = set()
-        begun = first(out, ".work/group-*/*/point-*.json")
-        while begun() is None and process.poll() is None:
+        while set(out.glob(POINTS)) <= earlier and process.poll() is None:
             heard[number] |= listeners(cluster, [process.pid])
             time.sleep(0.2)
         os.killpg(process.pid, number)
