@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -21,6 +22,7 @@ from linearroad.peers.search import confirmed, largest
 from linearroad.peers.system import System
 from linearroad.rating.originals import digest_of_written, make_validated, validated
 from linearroad.rating.steps import l_text
+from xstream.console.folder import locked_folder
 from xstream.errors import InputError
 
 __all__ = ["CompareOptions", "Comparison", "Result", "compare"]
@@ -139,10 +141,17 @@ class Comparison:
 
 def compare(options: CompareOptions, say: Say) -> Comparison:
     """Find the largest L of every system; results are saved after every probe."""
+    lock = locked_folder(options.out)
+    try:
+        return _compare(options, say)
+    finally:
+        os.close(lock)
+
+
+def _compare(options: CompareOptions, say: Say) -> Comparison:
     cuts = Cuts(options.base, options.out / "cuts", options.minutes, options.from_minute)
     comparison = Comparison(options, cuts)
     kept = _earlier(comparison) if options.resume else {}
-    options.out.mkdir(parents=True, exist_ok=True)
     remove_temporaries(options.out)
     references = References(cuts, options.out / "reference", say)
     chosen = [system.name for system in options.systems]

@@ -23,6 +23,7 @@ from linearroad.peers.probe import Probe
 from linearroad.peers.system import System, nothing_missing
 
 from tests.apps.command import call
+from xstream.console.folder import locked_folder
 from xstream.errors import InputError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -192,6 +193,14 @@ def test_what_cannot_be_used_gets_one_sentence(
     error = capsys.readouterr().err
     assert said in error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_two_comparisons_do_not_write_to_one_folder(base: Path, tmp_path: Path) -> None:
+    folder = locked_folder(tmp_path)
+    with pytest.raises(InputError, match="another run is writing to"):
+        compare(options(base, tmp_path), lambda line: None)
+    os.close(folder)
+    assert compare(options(base, tmp_path), lambda line: None).results == []
 
 
 def test_a_base_without_history_is_refused(generated: Path, tmp_path: Path) -> None:
