@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,15 +40,19 @@ GENERATE = (
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def folder() -> Iterator[Path]:
+    """A folder for all users. Pytest's own ones are for one user, also once another run begins."""
+    with tempfile.TemporaryDirectory(prefix="xstream-cluster-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[Cluster]:
     try:
         sparks.require_spark()
     except ValueError as error:
         pytest.skip(str(error))
-    folder = tmp_path_factory.mktemp("cluster")
-    for each in (folder, *folder.parents):  # pytest's folders are for its own user alone
-        if each.stat().st_uid == os.geteuid() and each != Path("/"):
-            each.chmod(each.stat().st_mode | 0o011)
     os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
     with standalone(folder) as made:
         if os.geteuid() == 0:  # others may not run the interpreter of root
