@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import lzma
 import random
 import zlib
 from pathlib import Path
@@ -17,9 +19,22 @@ from xstream._native import ffi, lib
 
 import xstream as xs
 from tests.io.files import samples_of
+from xstream.io.page_checksums import column_chunks
 from xstream.io.verified import VerifiedFile
 
 FLIPS = 400
+#: A small damaged file that the fuzzer found, compressed.
+HISTOGRAM = (
+    "{Wp48S^xk9=GL@E0stWa8~^|S5YJf5;08?s09^nm5Jrehl4^5*t19Sx-R}c80lonej)t7ilYnpEFH7lxf#-JPo}m"
+    "+`fk4@>!q0=480Ys)`c)&ZLXx!I2zdyyHK>RmF%j45#B8}hE#W#P;|6h8dTafrzkibpcC0ejy3HQYGr46XG-bCjY"
+    "oJ|VgwEE<G&1G^=rUD3bgwr0!=?w8@wfZR2FZmo4uT?NhX3YManJ3jhGSN$Gwd*-r@(VtPs40h_JaYYtz+SSX}hU"
+    "}#fI76!7q=d=CBCS>mRf(sx&=ii!3TuOvzF{kt;q-V+1y20Wsg#J1<vHbgsEUuBI7XLn<J3B$a*8y6mO_U!sWt-3"
+    "H@kH-LvnQq35+KRu_XB9-&yv3k%~8<#UWop#H^VGZ83Xr@vORm-hDEch7E6O?Z>I(*I-?-TmAL+rHF*Jrr*B@{X9"
+    "zdt10Fr!_apm0ldQKGBC>4pIh$<%=+T%vCe5}hDL)(&~;d3g(*RTwK}Agt;<+jBB4<=oZt^_)q3zLJY@^`i3!a&9"
+    "U&892m;^+NkiDMe5Mwq$?pVWVH2QZX>TCFYhaa+x21AT8IB_m>zXH>mD%zHcHdWMS*KMnBZ1Xbsbkh(uTv!U>iDU"
+    "-C5Vk@=&3_c!?Ni-;C7d*B*;5EPm%*`-pq#y>+|Y~T>vSoNhz_J<}gtc1ZOEckE$g5V%o@z&Bo00Eo?&I|wmbj10"
+    "?vBYQl0ssI200dcD"
+)
 
 
 def crc32(data: bytes, before: int = 0) -> int:
@@ -87,13 +102,45 @@ def test_a_chunk_that_is_read_in_pieces_is_verified(tmp_path: Path) -> None:
     data[begin + column.total_compressed_size - 1] ^= 1
     path.write_bytes(data)
     file = VerifiedFile(path)
-    file.expect(metadata)
     file.seek(begin)
-    with pytest.raises(xs.InputError, match="the page of column 'noise' at byte"):
+    with pytest.raises(xs.InputError, match="the page at byte"):
         file.read(10)
     file.seek(0)
     assert file.read(4).to_pybytes() == b"PAR1"
     file.close()
+
+
+def test_the_places_of_column_chunks_are_those_of_pyarrow(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(table(), path, row_group_size=1_500)
+    metadata, expected = pq.ParquetFile(path).metadata, []
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            pages = [column.data_page_offset, column.dictionary_page_offset or 2**62]
+            place = min(pages), column.total_compressed_size, pages[0]
+            expected.append((number, column.num_values, *place))
+    with path.open("rb") as file:
+        assert column_chunks(file.fileno()) == expected
+    for text in (b"", b"PAR1", b"x" * 4 + b"\xff" * 4 + b"PAR1", path.read_bytes()[:-9] + b"PAR1"):
+        path.write_bytes(text)
+        with path.open("rb") as file:
+            assert column_chunks(file.fileno()) == []
+
+
+def test_a_footer_that_ends_the_process_in_pyarrow_is_an_error(tmp_path: Path) -> None:
+    # A histogram that does not fit its column: an exception that its objects do not catch.
+    path = tmp_path / "x.parquet"
+    path.write_bytes(lzma.decompress(base64.b85decode(HISTOGRAM)))
+    with pytest.raises(xs.InputError, match="cannot be read as Parquet"):
+        samples_of(xs.io.parquet(path))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_footer_or_not(data: bytes) -> None:
+    count = lib.xs_column_chunks(ffi.from_buffer(data), len(data), ffi.NULL, 0)
+    found = ffi.new("xs_column_chunk[]", max(count, 1))
+    assert lib.xs_column_chunks(ffi.from_buffer(data), len(data), found, max(count, 0)) == count
 
 
 @given(st.binary(max_size=200))

@@ -1,15 +1,20 @@
-"""Checks whether the pages of a Parquet file have checksums."""
+"""Where the pages of a Parquet file are, and whether they have checksums."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-__all__ = ["has_page_checksums", "unverified_sentence"]
+from xstream._native import ffi, lib
+
+__all__ = ["ColumnChunk", "column_chunks", "has_page_checksums", "unverified_sentence"]
+
+#: A file ends with the length of its footer and these bytes.
+_MAGIC, _TAIL_BYTES = b"PAR1", 8
 
 #: A page's header is a Thrift struct in the compact protocol. It begins with three int32 fields
 #: (the kind and two sizes) with consecutive numbers, and the checksum, if any, is the fourth.
@@ -18,25 +23,51 @@ _FIELDS_BEFORE = 3
 _HEADER_BYTES = 1 + _FIELDS_BEFORE * 6  # an int32 takes a byte for its field and at most five
 
 
+class ColumnChunk(NamedTuple):
+    """The place of the pages of a column in a row group."""
+
+    column: int
+    values: int
+    begin: int
+    bytes: int
+    #: Where the first page with data begins, behind a dictionary if there is one.
+    data_page: int
+
+
+def column_chunks(file: int) -> list[ColumnChunk]:
+    """The column chunks of an open Parquet file, group by group; none if it is not valid.
+
+    pyarrow's own objects for them end the process if a footer is damaged in some ways.
+    """
+    size = os.fstat(file).st_size
+    tail = os.pread(file, _TAIL_BYTES, max(size - _TAIL_BYTES, 0))
+    length = int.from_bytes(tail[:4], "little")
+    if len(tail) < _TAIL_BYTES or tail[4:] != _MAGIC or length > size - _TAIL_BYTES:
+        return []
+    footer = os.pread(file, length, size - _TAIL_BYTES - length)
+    count = lib.xs_column_chunks(ffi.from_buffer(footer), len(footer), ffi.NULL, 0)
+    if count <= 0:
+        return []
+    found = ffi.new("xs_column_chunk[]", count)
+    lib.xs_column_chunks(ffi.from_buffer(footer), len(footer), found, count)
+    return [
+        ColumnChunk(each.column, each.values, each.begin, each.bytes, each.data_page)
+        for each in found
+    ]
+
+
 def has_page_checksums(path: Path, columns: Collection[str]) -> bool:
     """Whether the first pages of the given columns have one, in every row group."""
     with pq.ParquetFile(path) as file, path.open("rb") as raw:
+        names = [file.schema.column(at).path for at in range(len(file.schema))]
+        wanted = {at for at, name in enumerate(names) if name.lower() in columns}
         return all(
             _has_checksum(os.pread(raw.fileno(), _HEADER_BYTES, offset))
-            for offset in _pages(file.metadata, columns)
+            for chunk in column_chunks(raw.fileno())
+            if chunk.column in wanted and chunk.values
+            for offset in {chunk.begin, chunk.data_page}
+            if offset >= 0
         )
-
-
-def _pages(metadata: Any, columns: Collection[str]) -> Iterator[int]:
-    """The offsets of the first page of each column chunk, and of its dictionary page."""
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for number in range(row_group.num_columns):
-            column = row_group.column(number)
-            if column.path_in_schema.lower() in columns and column.num_values:
-                if column.has_dictionary_page and column.dictionary_page_offset is not None:
-                    yield column.dictionary_page_offset
-                yield column.data_page_offset
 
 
 def _has_checksum(header: bytes) -> bool:

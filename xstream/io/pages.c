@@ -1,10 +1,13 @@
-/* The headers of Parquet's pages: structs in the compact protocol of Thrift, from files that may be damaged. */
+/* Parquet's footer and the headers of its pages: structs in the compact protocol of Thrift, from files that may
+ * be damaged. */
 #include "pages.h"
 
 #include <stdbool.h>
 
 enum { STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT }; /* types */
 enum { PAGE_BYTES = 3, PAGE_CRC = 4 }; /* fields of a page's header: its size in the file, its checksum */
+/* Of the footer, of a row group, of a column chunk, and of the metadata of that. */
+enum { ROW_GROUPS = 4, COLUMNS = 1, METADATA = 3, VALUES = 5, CHUNK_BYTES = 7, DATA_PAGE = 9, DICTIONARY_PAGE = 11 };
 enum { DEEPEST = 16, LONG_FORM = 15, VARINT_BITS = 63 };
 
 typedef struct {
@@ -118,4 +121,79 @@ int64_t xs_wrong_page(const void *chunk, int64_t bytes)
         from.at += size;
     }
     return -1;
+}
+
+/* -- the footer ---------------------------------------------------------------------------- */
+
+typedef struct {
+    reader from;
+    xs_column_chunk *out;
+    int64_t most, found;
+} chunks;
+
+static void read_metadata(chunks *all, xs_column_chunk *chunk)
+{
+    reader *from = &all->from;
+    int64_t field = 0, dictionary = 0;
+    for (uint32_t type; (type = next_field(from, &field)) && !from->bad;) {
+        bool number = type == I64;
+        if (field == VALUES && number) chunk->values = zigzag(from);
+        else if (field == CHUNK_BYTES && number) chunk->bytes = zigzag(from);
+        else if (field == DATA_PAGE && number) chunk->data_page = zigzag(from);
+        else if (field == DICTIONARY_PAGE && number) dictionary = zigzag(from);
+        else skip(from, type, 0, false);
+    }
+    bool first = dictionary > 0 && dictionary < chunk->data_page;
+    chunk->begin = first ? dictionary : chunk->data_page;
+}
+
+static void read_chunk(chunks *all, int64_t column)
+{
+    xs_column_chunk chunk = {.column = column};
+    int64_t field = 0;
+    for (uint32_t type; (type = next_field(&all->from, &field)) && !all->from.bad;) {
+        if (field == METADATA && type == STRUCT) read_metadata(all, &chunk);
+        else skip(&all->from, type, 0, false);
+    }
+    if (all->from.bad) return;
+    if (all->found < all->most) all->out[all->found] = chunk;
+    all->found++;
+}
+
+/* The length of a list of structs; -1 if its items are something else. */
+static int64_t structs(reader *from)
+{
+    uint32_t head = byte(from);
+    uint64_t count = head >> 4 == LONG_FORM ? varint(from) : head >> 4;
+    if ((head & 15) != STRUCT || count > (uint64_t)(from->end - from->at)) from->bad = true;
+    return from->bad ? -1 : (int64_t)count;
+}
+
+static void read_row_group(chunks *all)
+{
+    int64_t field = 0;
+    for (uint32_t type; (type = next_field(&all->from, &field)) && !all->from.bad;) {
+        if (field != COLUMNS || type != LIST) {
+            skip(&all->from, type, 0, false);
+            continue;
+        }
+        int64_t columns = structs(&all->from);
+        for (int64_t i = 0; i < columns && !all->from.bad; i++) read_chunk(all, i);
+    }
+}
+
+int64_t xs_column_chunks(const void *footer, int64_t bytes, xs_column_chunk *out, int64_t most)
+{
+    const unsigned char *begin = footer;
+    chunks all = {{begin, begin + bytes, false}, out, most, 0};
+    int64_t field = 0;
+    for (uint32_t type; (type = next_field(&all.from, &field)) && !all.from.bad;) {
+        if (field != ROW_GROUPS || type != LIST) {
+            skip(&all.from, type, 0, false);
+            continue;
+        }
+        int64_t groups = structs(&all.from);
+        for (int64_t i = 0; i < groups && !all.from.bad; i++) read_row_group(&all);
+    }
+    return all.from.bad ? -1 : all.found;
 }

@@ -51,8 +51,6 @@ class ParquetFile(TableFile):
             with closing(verified or BytesIO()), pq.ParquetFile(
                 verified or self.path, metadata=metadata, memory_map=False, pre_buffer=False
             ) as file:  # fmt: skip
-                if verified:
-                    verified.expect(file.metadata)
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise DamagedInput(

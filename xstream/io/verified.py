@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from xstream._native import ffi, lib
+from xstream.io.page_checksums import column_chunks
 from xstream.io.quarantine import DamagedInput
 
 __all__ = ["VerifiedFile"]
@@ -17,7 +17,7 @@ __all__ = ["VerifiedFile"]
 class VerifiedFile:
     """What pyarrow reads from, instead of verifying pages itself, which takes three times as long.
 
-    pyarrow reads a column chunk from its beginning, in one piece; `expect` says where they are.
+    pyarrow reads a column chunk from its beginning, in one piece.
     """
 
     closed = False
@@ -25,18 +25,7 @@ class VerifiedFile:
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._at = 0
-        self._chunks: dict[int, tuple[int, str]] = {}
-
-    def expect(self, metadata: Any) -> None:
-        """Learn from the metadata of the file where column chunks begin, and how long they are."""
-        for group in range(metadata.num_row_groups):
-            row_group = metadata.row_group(group)
-            for number in range(row_group.num_columns):
-                column = row_group.column(number)
-                begin = column.data_page_offset
-                if column.has_dictionary_page and column.dictionary_page_offset is not None:
-                    begin = min(begin, column.dictionary_page_offset)
-                self._chunks[begin] = column.total_compressed_size, column.path_in_schema
+        self._chunks = {chunk.begin: chunk.bytes for chunk in column_chunks(self._file)}
 
     # -- the interface of a file in Python ---------------------------------------------------
 
@@ -66,9 +55,9 @@ class VerifiedFile:
         """The next bytes, fewer at the end of the file, in memory that pyarrow recycles."""
         left = max(os.fstat(self._file).st_size - self._at, 0)
         found = self._bytes(self._at, left if count < 0 else min(count, left))
-        size, name = self._chunks.get(self._at, (0, ""))
-        if size:
-            self._verify(found if size <= found.size else self._bytes(self._at, size), size, name)
+        size = self._chunks.get(self._at, 0)
+        if size > 0:
+            self._verify(found if size <= found.size else self._bytes(self._at, size), size)
         self._at += found.size
         return found
 
@@ -80,13 +69,13 @@ class VerifiedFile:
             filled += got
         return found if filled == count else found.slice(0, filled)
 
-    def _verify(self, chunk: pa.Buffer, size: int, name: str) -> None:
+    def _verify(self, chunk: pa.Buffer, size: int) -> None:
         address = ffi.cast("void *", chunk.address)
         wrong = lib.xs_wrong_page(address, min(size, chunk.size))
         if wrong >= 0:
             raise DamagedInput(
-                f"parquet: {self._path} cannot be read as Parquet: the page of column {name!r} at "
-                f"byte {self._at + wrong:,} does not have its CRC checksum"
+                f"parquet: {self._path} cannot be read as Parquet: the page at byte "
+                f"{self._at + wrong:,} does not have its CRC checksum"
             )
 
     def close(self) -> None:
