@@ -26,7 +26,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 from linearroad import environment as environments
 from linearroad.failures import full_disk, is_no_space, reason, root_cause
 from linearroad.scratch import Scratch, scratch
-from linearroad.spark_settings import SessionOptions, is_local, loopback, settings_of
+from linearroad.spark_settings import (
+    SessionOptions,
+    is_local,
+    loopback,
+    settings_of,
+    variables_set,
+)
 from linearroad.storage import is_remote, spark_uri
 from xstream.console import require_package
 from xstream.errors import InputError, XStreamError
@@ -41,6 +47,7 @@ Result = TypeVar("Result")
 OLDEST_JAVA = 17
 LOCAL_MASTER = "local[*]"
 LOCAL_DIRS = "SPARK_LOCAL_DIRS"
+LOCAL_IP = "SPARK_LOCAL_IP"
 STOPPING_S = 20.0
 SHIP = "ship the environment of the driver (docs/cluster.md)"
 #: Set by spark-submit for the programs that it starts.
@@ -194,25 +201,21 @@ def _start_java(master: str, settings: dict[str, str], room: Scratch) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     if loopback(master):
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ[LOCAL_IP] = "127.0.0.1"
     # Not `spark.local.dir`, which would apply to every worker of a cluster.
-    before = os.environ.get(LOCAL_DIRS)
-    os.environ[LOCAL_DIRS] = str(room.folder)
+    environment = {LOCAL_DIRS: str(room.folder)}
+    if "spark.driver.bindAddress" in settings:
+        environment[LOCAL_IP] = settings["spark.driver.bindAddress"]  # where Spark's pages listen
     log = room.folder / "java.log"
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     try:
-        with log.open("wb") as told:
+        with variables_set(environment), log.open("wb") as told:
             options = {"stdout": told, "stderr": told, "pass_fds": (room.lock,)}
             gateway = launch_gateway(conf, options)
     except Exception as error:
         text = log.read_text(errors="replace") if log.exists() else ""
         told_why = root_cause(text) if text.strip() else reason(error)
         raise InputError(f"no Spark session on {master}: {told_why}") from error
-    finally:
-        if before is None:
-            del os.environ[LOCAL_DIRS]
-        else:
-            os.environ[LOCAL_DIRS] = before
     SparkContext._ensure_initialized(gateway=gateway)
     return gateway
 

@@ -6,13 +6,18 @@ import os
 import re
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from linearroad.storage import place, spark_uri
 from xstream.errors import InputError
 
-__all__ = ["ATTEMPTS", "ENVIRONMENT", "SessionOptions", "is_local", "loopback", "settings_of"]
+__all__ = [
+    "ATTEMPTS", "ENVIRONMENT", "SessionOptions", "is_local", "loopback", "settings_of",
+    "variables_set",
+]  # fmt: skip
 
 # An expressway is a task of minutes, so a task that fails is retried.
 ATTEMPTS = 4
@@ -153,3 +158,18 @@ def with_attempts(master: str) -> str:
     """
     local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
     return f"local[{local.group(1) or 1},{ATTEMPTS}]" if local else master
+
+
+@contextmanager
+def variables_set(variables: dict[str, str]) -> Iterator[None]:
+    """Environment variables of programs that are started in the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

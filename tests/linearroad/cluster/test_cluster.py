@@ -7,6 +7,7 @@ that works, do what one box does, while their executors are killed.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
 import re
@@ -30,6 +31,8 @@ from tests.linearroad.cluster.standalone import Cluster, standalone
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 #: What a group of `run` has saved, in a folder of the attempt.
 POINTS = ".work/group-*/*/point-*.json"
+#: The state of a socket in `/proc/net/tcp`.
+LISTENING = "0A"
 SECRET = "not-for-logs-7f31"
 #: Of Spark's pages; the next ones if it is taken.
 UI_PORT = 4040
@@ -169,12 +172,32 @@ def listeners(cluster: Cluster, more: list[int]) -> set[tuple[str, int]]:
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(number)
             for each in [process, *process.children(recursive=True)]:
-                found |= {
-                    (connection.laddr.ip.removeprefix("::ffff:"), connection.laddr.port)
-                    for connection in each.net_connections("tcp")
-                    if connection.status == psutil.CONN_LISTEN
-                }
+                with contextlib.suppress(OSError):
+                    found |= listening(Path("/proc", str(each.pid)))
     return found
+
+
+def listening(process: Path) -> set[tuple[str, int]]:
+    """Where a process listens, in its own network namespace; psutil would look into this one."""
+    own, found = set(), set()
+    for file in (process / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            own.add(os.readlink(file))
+    for name in ("tcp", "tcp6"):
+        for line in (process / "net" / name).read_text().splitlines()[1:]:
+            _, place, _, state, *_, inode = line.split()[:10]
+            if state == LISTENING and f"socket:[{inode}]" in own:
+                ip, port = place.split(":")
+                found.add((address_of(ip), int(port, 16)))
+    return found
+
+
+def address_of(text: str) -> str:
+    """An address of `/proc/net/tcp`, whose words of four bytes are in the order of the machine."""
+    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    found = ipaddress.ip_address(b"".join(words))
+    mapped = getattr(found, "ipv4_mapped", None)
+    return str(mapped or found)
 
 
 def await_end_of_executors(cluster: Cluster) -> None:
