@@ -180,7 +180,20 @@ def _earlier(comparison: Comparison) -> dict[str, Result]:
     path = comparison.options.out / "comparison.json"
     if not path.is_file():
         return {}
-    known, now = read_json(path)["comparison"], comparison.as_dict()
+    try:
+        known = read_json(path)["comparison"]
+        _check_alike(path, known, comparison.as_dict())
+        return {
+            found["name"]: _result(found) for found in known["systems"] if found["name"] in SYSTEMS
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} was not written by this version of compare: begin again without --resume"
+        ) from error
+
+
+def _check_alike(path: Path, known: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise InputError unless a comparison had the same traffic, probes and machine."""
     for name in ("base", "minutes", "from_minute", "screen_minutes", "speed"):
         if known.get(name) != now[name]:
             raise InputError(
@@ -193,7 +206,6 @@ def _earlier(comparison: Comparison) -> dict[str, Result]:
                 f"{path} was measured on another machine ({known['machine'].get('cpu')}): begin "
                 "again without --resume"
             )
-    return {found["name"]: _result(found) for found in known["systems"] if found["name"] in SYSTEMS}
 
 
 def _result(found: dict[str, Any]) -> Result:

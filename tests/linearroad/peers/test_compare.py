@@ -148,6 +148,10 @@ def test_short_probes_find_where_whole_ones_begin_and_nothing_is_repeated(
     found.write()
     with pytest.raises(InputError, match=r"is a comparison with speed 4\.0, not 2\.0"):
         compare(options(base, tmp_path, slow, speed=2.0, **limits), lambda line: None)
+    for text in ("[]", "{}", '{"comparison": {}}', '{"comparison": 3}', "{"):
+        (tmp_path / "comparison.json").write_text(text)
+        with pytest.raises(InputError, match=r"comparison\.json"):
+            compare(options(base, tmp_path, slow, **limits), lambda line: None)
 
 
 def test_ctrl_c_stops_the_system_and_keeps_what_is_known(base: Path, tmp_path: Path) -> None:
