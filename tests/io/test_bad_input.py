@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -398,3 +399,19 @@ def test_an_error_of_a_socket_names_its_address_once() -> None:
     said = rf"^write tcp 127\.0\.0\.1:{port} cannot be reached: Connection refused$"
     with pytest.raises(xs.InputError, match=said):
         write(xs.io.tcp(port), NOISE)
+
+
+@pytest.mark.parametrize("name", ["x.arrows", "x.arrows.gz", "x.arrow"])
+def test_arrow_batches_that_announce_more_rows_than_they_hold_are_refused(
+    name: str, tmp_path: Path
+) -> None:
+    rows = pa.record_batch({"value": np.arange(40, dtype=np.float32)})
+    sink, more = pa.BufferOutputStream(), (40_000).to_bytes(8, "little")
+    with (pa.ipc.new_file if name == "x.arrow" else pa.ipc.new_stream)(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    data = sink.getvalue().to_pybytes().replace((40).to_bytes(8, "little"), more)
+    assert data.count(more) >= 2  # of the batch and of its column
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(xs.InputError, match=r"cannot be read as Arrow IPC: .* too small"):
+        read(xs.io.arrow(path))

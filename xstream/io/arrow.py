@@ -68,8 +68,7 @@ class ArrowFile(TableFile):
         contents = self.contents()
         with self._opened() as reader:
             is_file = hasattr(reader, "num_record_batches")
-            batches = _all_batches(reader) if is_file else iter(reader)
-            yield from self.arrow_blocks(batches, contents, row, quarantine)
+            yield from self.arrow_blocks(_batches(reader, is_file), contents, row, quarantine)
         if not is_file and compression_of(self.path) is None:
             self._check_end(quarantine)
 
@@ -91,10 +90,10 @@ class ArrowFile(TableFile):
         return IpcFileWriter(output, schema)
 
 
-def _all_batches(reader: Any) -> Iterator[Any]:
-    for i in range(reader.num_record_batches):
-        batch = reader.get_batch(i)
-        batch.validate(full=True)  # offsets outside the file would crash the reader
+def _batches(reader: Any, is_file: bool) -> Iterator[Any]:
+    numbers = range(reader.num_record_batches) if is_file else ()
+    for batch in map(reader.get_batch, numbers) if is_file else reader:
+        batch.validate(full=True)  # its lengths may be more than its memory holds
         yield batch
 
 
