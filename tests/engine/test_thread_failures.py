@@ -107,6 +107,18 @@ def test_memory_that_runs_out_behind_a_cut(memory: str) -> None:
     assert limited.stats().live_blocks == 0
 
 
+@pytest.mark.parametrize("limit", [20_000, 30_000, 40_000, 60_000])
+def test_memory_that_runs_out_while_windows_are_cut(limit: int) -> None:
+    q = xs.Query()
+    windows = source(q, 3000, repeat=30).rewindow(8, name="cut")
+    chained(q, windows).collect()
+    limited = xs.memory_manager("refcount-lazy", limit_bytes=limit)
+    with pytest.raises(xs.SegmentMemoryError, match=f"{limit:,} bytes"):
+        q.run(memory=limited, threads=2)
+    del q
+    assert limited.stats().live_blocks == 0
+
+
 # -- stopping --------------------------------------------------------------------------------
 
 

@@ -76,7 +76,7 @@ def counted(key, window, state, out):
     out.emit(window * np.float32(state[0]))
 
 
-def one_more(q: xs.Query, streams: list[xs.Stream], kind: str, pick: int, other: int) -> None:
+def one_more(streams: list[xs.Stream], sources: int, kind: str, pick: int, other: int) -> None:
     """Put an operator behind one or two of the streams."""
     stream, second = streams[pick % len(streams)], streams[other % len(streams)]
     if kind == "pass":
@@ -93,6 +93,9 @@ def one_more(q: xs.Query, streams: list[xs.Stream], kind: str, pick: int, other:
         new = stream.merge(second)
     elif kind == "end":
         new = stream.iterate(one_behind)
+    elif kind == "rewindow":  # of a source, whose windows leave no gaps
+        width, gap = 1 + 7 * (pick % 9), (-1, 0, 3, 40)[other % 4]
+        new = streams[other % sources].rewindow(width, max(gap, 1 - width), flush=pick % 2 == 0)
     elif kind == "zip":
         new = stream.zip(second).map(lambda a, b: a, out=stream.schema)
     else:
@@ -101,7 +104,9 @@ def one_more(q: xs.Query, streams: list[xs.Stream], kind: str, pick: int, other:
     streams.append(new)
 
 
-KINDS = ("pass", "filter", "map", "state", "python", "merge", "end", "zip", "partition")
+KINDS = (
+    "pass", "filter", "map", "state", "python", "merge", "end", "zip", "partition", "rewindow",
+)  # fmt: skip
 STEP = st.tuples(st.sampled_from(KINDS), st.integers(0, 30), st.integers(0, 30))
 
 
@@ -109,7 +114,7 @@ def declared(q: xs.Query, steps: list[tuple[str, int, int]], sources: int) -> li
     """A random graph, and a sink behind every stream that nothing else takes."""
     streams = [source(q, 32 + 16 * i) for i in range(sources)]
     for kind, pick, other in steps:
-        one_more(q, streams, kind, pick, other)
+        one_more(streams, sources, kind, pick, other)
     return [stream.collect() for stream in streams]
 
 
@@ -227,16 +232,61 @@ def test_one_operator_and_an_empty_stream() -> None:
     assert q.run(threads=3)[out] == 0
 
 
+def counts(run: xs.Run) -> dict[str, tuple[int, int, int]]:
+    return {name: (s.tuples, s.samples, s.emitted) for name, s in run.stats.items()}
+
+
 def test_statistics_count_what_stand_ins_did() -> None:
     q = xs.Query()
     chained(q, source(q, 4, repeat=40)).count()
     alone, both = q.run(), q.run(threads=2)
-    for name, stats in alone.stats.items():
-        told = both.stats[name]
-        assert (told.tuples, told.samples, told.emitted) == (
-            stats.tuples, stats.samples, stats.emitted,
-        ), name  # fmt: skip
+    assert counts(alone) == counts(both)
     assert alone.source_samples == both.source_samples
+
+
+# -- windows that the next thread cuts -------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", xs.MANAGER_NAMES)
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize(
+    ("width", "gap"),
+    [(32, 0), (32, -31), (7, 5), (1, 0), (500, -1), (4096, 0), (5000, -4000), (9, 2**60)],
+)
+def test_windows_are_those_of_one_thread(width: int, gap: int, flush: bool, memory: str) -> None:
+    q = xs.Query()
+    windows = source(q, 500, repeat=5).rewindow(width, gap, flush=flush, name="cut")
+    out = chained(q, windows).collect()
+    alone, both = q.run(memory=memory), q.run(memory=memory, threads=2)
+    assert both.parts[0][-1] == "cut"
+    assert [plain(seg) for seg in both[out]] == [plain(seg) for seg in alone[out]]
+    assert counts(both) == counts(alone)
+
+
+def test_windows_for_several_operators_and_threads() -> None:
+    def declare(q: xs.Query) -> Any:
+        windows = source(q, 700, repeat=7).rewindow(20, -3, flush=True)
+        first = windows.map(kernels.doubled).rewindow(5)
+        return [windows.merge(first).collect(), first.iterate(with_offset).collect()]
+
+    alone = results(declare, "df", "refcount-lazy", 8)
+    for threads, memory in product((2, 3, 4), xs.MANAGER_NAMES):
+        assert results(declare, "df", memory, 8, threads=threads) == alone
+
+
+@pytest.mark.parametrize("width", [1, 2, 60, 64, 75])
+def test_small_windows_are_passed_by_value(width: int) -> None:
+    """Up to 256 bytes are copied; the reader of a copy may change it in place."""
+    q = xs.Query()
+    stream = source(q, width, repeat=20).iterate(with_offset)
+    kept = stream.collect()
+    changed = stream.map(kernels.doubled).iterate(with_offset).iterate(with_offset).collect()
+    alone, both = q.run(), q.run(threads=2)
+    assert both.threads == 2
+    for out in (kept, changed):
+        assert [plain(seg) for seg in both[out]] == [plain(seg) for seg in alone[out]]
+    extra = both.memory.bytes_copied - alone.memory.bytes_copied
+    assert (extra > 0) == (width * SAMPLES.itemsize <= 256)
 
 
 @pytest.mark.parametrize("memory", xs.MANAGER_NAMES)

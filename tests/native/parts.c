@@ -49,7 +49,8 @@ static xs_op *build(xs_plan *plan, xs_seg *recording)
     xs_plan_connect(from, 0, merge, 0);
     xs_plan_connect(first, 0, merge, 1);
     for (int i = 0; i < BRANCHES; i++) {
-        xs_op *branch = added(xs_op_rewindow(plan, WINDOW, 0, 1), one, 1, one);
+        int64_t width = i % 2 ? WINDOW : 3, gap = i % 3 ? 0 : -1;
+        xs_op *branch = added(xs_op_rewindow(plan, width, gap, i % 4 > 1), one, 1, one);
         xs_plan_connect(first, 0, branch, 0);
         xs_plan_connect(branch, 0, merge, 1);
     }

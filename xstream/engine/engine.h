@@ -27,6 +27,11 @@ typedef struct {
      * runs. NULL: no memory. `stateless` decides if only some operators of the kind have no state. */
     xs_op *(*clone)(xs_op *op, xs_plan *plan);
     bool (*stateless)(const xs_op *op);
+    /* Operators whose state only decides what they emit: a second half, without state, for a later part.
+     * From then on the operator emits orders, and the half the tuples that it is ordered to, of which
+     * its `order_size` says the number. NULL: no memory. */
+    xs_op *(*halve)(xs_op *op, xs_plan *part);
+    int64_t (*order_size)(const xs_slot *order);
     /* Checkpoints (saving.h): writes the state into an image, and reads it into a new operator. Without
      * `save` an operator cannot be saved; one without state has save_nothing, and no `load`. */
     void (*save)(xs_op *op, struct xs_image *image);
@@ -78,6 +83,10 @@ typedef struct {
     xs_fan *fan;   /* tuples pass through the ring once for this edge and those behind it */
 } xs_edge;
 
+/* A segment and two numbers. */
+enum { ORDER_FIELDS = 3 };
+static const xs_shape order_shape = {.fields = ORDER_FIELDS, .segments = 1};
+
 /* Edges from one port to operators of one later part: the tuple is passed over them there. */
 struct xs_fan {
     xs_plan *part;
@@ -126,6 +135,7 @@ struct xs_op {
     bool ended;        /* a source without more tuples */
     bool ready;
     bool driven;       /* a source driven by another source, not admitted by a scheduler */
+    bool within;       /* a member of a region, which is what the engine runs */
     xs_out *out;
     xs_queue *in;      /* one per port */
     xs_shape *in_shape;
@@ -135,6 +145,8 @@ struct xs_op {
     xs_op **clone;     /* by part of the plan: its clone there, or NULL */
     int64_t dropped;   /* tuples or rows that it dropped: too late, or too many */
     int32_t clones;    /* parts before its own */
+    xs_op *half;       /* the second half, in a later part */
+    int64_t clone_ns;  /* that its clone, and clones behind it, need for a tuple, or for one of an order */
     int32_t place;     /* in the plan's order */
 };
 
@@ -317,13 +329,14 @@ typedef enum {
     RING_END,    /* no more tuples follow */
     RING_FAILED, /* the same, because an operator has failed */
     RING_SETTLE, /* the producer has settled, and the consumer is to */
+    RING_NO_MEMORY, /* for the segments of a tuple, which are dropped; `to` has a queue */
     RING_EMPTY
 } xs_ring_kind;
 
 xs_ring *ring_new(xs_plan *giver);
 void ring_free(xs_ring *ring); /* with what is in it */
 /* The clone that runs here in place of edge->to while the thread there has enough to do; or NULL. */
-xs_op *ring_stand_in(const xs_edge *edge);
+xs_op *ring_stand_in(const xs_edge *edge, const xs_slot *tuple);
 int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape);
 int32_t ring_pass_fan(xs_ring *ring, xs_fan *fan, const xs_slot *tuple);
 /* The same, taking over the counts. */

@@ -202,7 +202,7 @@ static int32_t pass_slowly(const xs_edge *edge, const xs_slot *tuple, const xs_s
             status = ring_pass_fan(edge->ring, edge->fan, tuple);
             break;
         }
-        xs_op *to = edge->ring ? ring_stand_in(edge) : edge->to;
+        xs_op *to = edge->ring ? ring_stand_in(edge, tuple) : edge->to;
         if (!to) {
             status = ring_pass(edge->ring, edge->queue, tuple, shape);
             break;

@@ -134,7 +134,9 @@ void xs_plan_failure(xs_plan *plan, xs_failure *out)
         }
     xs_op *op = plan->failed_op;
     bool on_tuple = op && plan->failed_port >= 0;
-    *out = (xs_failure){op && op->original ? op->original : op, op, plan->failed_port,
+    xs_op *stood_for = op;
+    while (stood_for && stood_for->original) stood_for = stood_for->original;
+    *out = (xs_failure){stood_for, op, plan->failed_port,
                         on_tuple ? plan->failed_fields : 0, plan->failed_tuple,
                         plan->out_of_memory, plan->message};
 }

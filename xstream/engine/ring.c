@@ -1,8 +1,10 @@
 /* Rings: pass tuples from a part of a plan to the next, which another thread runs.
  *
  * An entry is the input port, or the fan of several ports, that a tuple is for and the tuple's slots,
- * with counts on its segments; or a mark. Only the producer writes `tail`, and only the consumer writes `head`, so passing a tuple
- * takes no lock. A thread that finds the ring full or empty polls for a moment and then parks.
+ * with counts on its segments; or a mark. Only the producer writes `tail`, and only the consumer writes
+ * `head`, so passing a tuple takes no lock. The samples of a small segment are copied, and the consumer
+ * makes a segment of its own from them (ring.h): that costs less than the cache lines that two threads
+ * would take from each other, those of counts and of memory to be reused. A thread that finds the ring full or empty polls for a moment and then parks.
  *
  * A parked consumer is not woken by every tuple, because a system call costs more than many small
  * operators. It is woken when the ring holds many tuples or the producer is about to pause, and it
@@ -11,42 +13,20 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "engine.h"
+#include "ring.h"
 
 enum {
-    WORDS = 8192,  /* in a ring; a power of two */
-    PLENTY = 256,  /* words: the consumer is busy for a while */
-    MUCH = 2048,   /* words, or PLENTY of MUCH_BYTES: the producer begins to do some of its work */
-    MUCH_BYTES = 1 << 20,
-    LOOK_EVERY = 8, /* tuples */
-    WAKE = 2048,   /* words: enough to wake the consumer */
+    MANY_WORDS = 2048, /* a quarter of the ring */
+    /* Of work that is ahead of the consumer: */
+    WAKE_NS = 100000,   /* it is woken, as it is by many words; */
+    MUCH_NS = 400000,   /* the producer begins to do some of it; */
+    LITTLE_NS = 100000, /* and ends, so that the consumer does not run out of work */
+    LOOK_NS = 2000,     /* the producer looks again after so much: that costs a cache miss */
     BYTES = 32 << 20, /* of samples in a ring; one entry may have more */
     MARKS = 8,     /* a first word below this is a mark */
     LOOKS = 64,    /* at an empty or full ring before parking: some microseconds */
     PARK_MIN_NS = 100000,
     PARK_MAX_NS = 10000000,
-};
-
-struct xs_ring {
-    xs_plan *giver;
-    xs_slot *word;
-    _Atomic int32_t abandoned;
-    /* Used by the producer: */
-    _Alignas(64) _Atomic int64_t tail;
-    int64_t known_head; /* the last value read: at least this much is free */
-    int64_t marked;     /* the tail after the last mark */
-    _Atomic int64_t given_bytes; /* of samples, ever */
-    int64_t known_taken;
-    bool standing_in;   /* the producer does some of the consumer's work; */
-    int32_t until_look; /* so many tuples before it looks again how much there is */
-    /* Used by the consumer: */
-    _Alignas(64) _Atomic int64_t head;
-    int64_t known_tail, park_ns;
-    _Atomic int64_t taken_bytes;
-    /* For parked threads: */
-    _Alignas(64) _Atomic int32_t giver_parked, taker_parked;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
 };
 
 xs_ring *ring_new(xs_plan *giver)
@@ -60,6 +40,7 @@ xs_ring *ring_new(xs_plan *giver)
         return NULL;
     }
     ring->giver = giver;
+    ring->by_value = passes_by_value(giver);
     ring->park_ns = PARK_MIN_NS;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -111,10 +92,17 @@ static int64_t tuple_bytes(const xs_slot *tuple, uint64_t segments)
     return bytes;
 }
 
-static void count_bytes(_Atomic int64_t *total, int64_t bytes)
+static void count_more(_Atomic int64_t *total, int64_t more)
 {
     int64_t before = atomic_load_explicit(total, memory_order_relaxed);
-    if (bytes) atomic_store_explicit(total, before + bytes, memory_order_release);
+    if (more) atomic_store_explicit(total, before + more, memory_order_release);
+}
+
+/* What stand-ins of an operator would need for a tuple; 0 if it has none. */
+static int64_t work_of(const xs_op *op, const xs_slot *tuple)
+{
+    if (!op->clone_ns || !op->table->order_size) return op->clone_ns;
+    return op->clone_ns * op->table->order_size(tuple);
 }
 
 static bool is_abandoned(xs_ring *ring)
@@ -169,6 +157,14 @@ static int64_t fill_bytes(xs_ring *ring, int64_t matters)
     return given - ring->known_taken;
 }
 
+/* The same for the work that stand-ins could have done. */
+static int64_t work_ahead(xs_ring *ring, int64_t matters)
+{
+    if (ring->given_ns - ring->known_taken_ns >= matters)
+        ring->known_taken_ns = atomic_load_explicit(&ring->taken_ns, memory_order_relaxed);
+    return ring->given_ns - ring->known_taken_ns;
+}
+
 /* Parks until half of the ring is free; no operator is charged for the time. False: abandoned. */
 static bool wait_for_room(xs_ring *ring)
 {
@@ -201,36 +197,32 @@ static int64_t room_for(xs_ring *ring, int64_t words)
     return atomic_load_explicit(&ring->tail, memory_order_relaxed);
 }
 
-static inline xs_slot *word_at(xs_ring *ring, int64_t position)
-{
-    return &ring->word[position & (WORDS - 1)];
-}
-
 static void publish(xs_ring *ring, int64_t tail)
 {
     atomic_store_explicit(&ring->tail, tail, memory_order_release);
     if (likely(!atomic_load_explicit(&ring->taker_parked, memory_order_relaxed))) return;
     /* If tuples have arrival times, the time until the next one is not known. */
-    if (ring->giver->live || ring->giver->patient || fill(ring, 0) >= WAKE) wake(ring);
+    if (ring->giver->live || ring->giver->patient || fill(ring, 0) >= MANY_WORDS ||
+        work_ahead(ring, WAKE_NS) >= WAKE_NS)
+        wake(ring);
 }
 
 /* The producer changes sides rarely: neighbouring tuples often share a block of samples, and two threads
  * that use one block at a time wait for each other's counts on it. */
-static bool stands_in(xs_ring *ring)
+static bool stands_in(xs_ring *ring, int64_t work_ns)
 {
-    if (ring->standing_in && ring->until_look-- > 0) return true; /* looking costs a cache miss */
-    ring->until_look = LOOK_EVERY;
-    int64_t bytes = fill_bytes(ring, MUCH_BYTES);
-    int64_t enough = ring->standing_in || bytes >= MUCH_BYTES ? PLENTY : MUCH;
-    return fill(ring, enough) >= enough || bytes >= BYTES / 2;
+    if (ring->standing_in && (ring->until_look_ns -= work_ns) > 0) return true;
+    ring->until_look_ns = LOOK_NS;
+    int64_t enough = ring->standing_in ? LITTLE_NS : MUCH_NS;
+    return work_ahead(ring, enough) >= enough || fill(ring, MANY_WORDS) >= MANY_WORDS;
 }
 
-xs_op *ring_stand_in(const xs_edge *edge)
+xs_op *ring_stand_in(const xs_edge *edge, const xs_slot *tuple)
 {
     xs_ring *ring = edge->ring;
     xs_op **clone = edge->to->clone;
     if (!clone) return NULL;
-    ring->standing_in = stands_in(ring);
+    ring->standing_in = stands_in(ring, work_of(edge->to, tuple));
     if (!ring->standing_in) return NULL;
     if (atomic_load_explicit(&ring->taker_parked, memory_order_relaxed)) wake(ring);
     return clone[ring->giver->part];
@@ -241,50 +233,69 @@ enum { FAN_BIT = 1 };
 static int64_t word_of(xs_queue *to) { return (int64_t)(intptr_t)to; }
 static int64_t word_of_fan(xs_fan *fan) { return (int64_t)(intptr_t)fan | FAN_BIT; }
 
-static void put(xs_ring *ring, int64_t tail, int64_t first, const xs_slot *tuple, const xs_shape *shape)
+/* Writes a tuple: `small` segments by value, and references to the others, with the counts on them. */
+static void put(xs_ring *ring, int64_t tail, int64_t first, const xs_slot *tuple, const xs_shape *shape,
+                uint64_t small)
 {
+    int64_t next = tail + 1 + shape->fields;
     word_at(ring, tail)->i = first;
-    count_bytes(&ring->given_bytes, tuple_bytes(tuple, shape->segments));
-    publish(ring, tail + 1 + shape->fields);
+    for (int32_t i = 0; i < shape->fields; i++) {
+        xs_slot *word = word_at(ring, tail + 1 + i);
+        if (small >> i & 1) next = put_value(ring, next, word, tuple[i].seg);
+        else *word = tuple[i];
+    }
+    count_more(&ring->given_bytes, tuple_bytes(tuple, shape->segments & ~small));
+    if (!(first & FAN_BIT)) ring->given_ns += work_of(((xs_queue *)(intptr_t)first)->op, tuple);
+    publish(ring, next);
 }
 
-/* Gives counts on the tuple's segments to the ring; `to` is charged, and named if memory runs out. */
+/* Counts on all `segments` of a tuple, in `shared`; false without memory, and then there are none. */
+static bool share_all(const xs_slot *tuple, uint64_t segments, xs_slot *shared)
+{
+    for (uint64_t left = segments; left; left &= left - 1) {
+        int field = __builtin_ctzll(left);
+        shared[field].seg = xs_seg_share(tuple[field].seg);
+        if (likely(shared[field].seg)) continue;
+        tuple_drop(shared, segments & (((uint64_t)1 << field) - 1));
+        return false;
+    }
+    return true;
+}
+
+/* Passes a tuple that the caller keeps; `to` is charged, and named if memory runs out. */
 static int32_t pass_shared(xs_ring *ring, int64_t first, const xs_queue *to, const xs_slot *tuple,
                            const xs_shape *shape)
 {
-    int64_t tail = room_for(ring, 1 + shape->fields);
+    int64_t words = 1 + shape->fields;
+    uint64_t small = small_segments(ring, tuple, shape->segments, &words);
+    int64_t tail = room_for(ring, words);
     if (tail < 0) return XS_OK;
-    xs_cost_mark mark;
-    bool profiled = unlikely(ring->giver->profiled), shared = true;
-    if (profiled) cost_enter(ring->giver, &mark);
-    for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
-    for (uint64_t left = shape->segments; left && shared; left &= left - 1) {
-        int field = __builtin_ctzll(left);
-        xs_seg *seg = xs_seg_share(tuple[field].seg);
-        word_at(ring, tail + 1 + field)->seg = seg;
-        shared = seg != NULL;
-        if (shared) continue;
-        for (uint64_t done = shape->segments & ((1ull << field) - 1); done; done &= done - 1)
-            xs_seg_drop(word_at(ring, tail + 1 + __builtin_ctzll(done))->seg);
+    if (small == shape->segments) {
+        put(ring, tail, first, tuple, shape, small);
+        return XS_OK;
     }
+    xs_slot shared[MAX_FIELDS];
+    xs_cost_mark mark;
+    bool profiled = unlikely(ring->giver->profiled);
+    if (profiled) cost_enter(ring->giver, &mark);
+    for (int32_t i = 0; i < shape->fields; i++) shared[i] = tuple[i];
+    bool passed = share_all(tuple, shape->segments & ~small, shared);
     if (profiled) cost_charge(ring->giver, to->op, &mark);
-    if (!shared) {
+    if (!passed) {
         plan_out_of_memory(ring->giver);
         return plan_failed_at(ring->giver, to->op, to->port, tuple);
     }
-    put(ring, tail, first, tuple, shape);
+    put(ring, tail, first, shared, shape, small);
     return XS_OK;
 }
 
 static void pass_owned(xs_ring *ring, int64_t first, const xs_slot *tuple, const xs_shape *shape)
 {
-    int64_t tail = room_for(ring, 1 + shape->fields);
-    if (tail < 0) {
-        tuple_drop(tuple, shape->segments);
-        return;
-    }
-    for (int32_t i = 0; i < shape->fields; i++) *word_at(ring, tail + 1 + i) = tuple[i];
-    put(ring, tail, first, tuple, shape);
+    int64_t words = 1 + shape->fields;
+    uint64_t small = small_segments(ring, tuple, shape->segments, &words);
+    int64_t tail = room_for(ring, words);
+    if (tail >= 0) put(ring, tail, first, tuple, shape, small);
+    tuple_drop(tuple, tail < 0 ? shape->segments : small);
 }
 
 int32_t ring_pass(xs_ring *ring, xs_queue *to, const xs_slot *tuple, const xs_shape *shape)
@@ -372,6 +383,26 @@ static const xs_shape *taken_shape(xs_ring_kind kind, const xs_ring_to *to)
     return kind == RING_FAN ? &to->fan->shape : &to->queue->op->in_shape[to->queue->port];
 }
 
+/* Reads a tuple's slots; returns the position behind them. Without memory for a segment the tuple's
+ * segments are dropped and `*complete` is false. */
+static int64_t take_slots(xs_ring *ring, int64_t next, const xs_shape *shape, xs_slot *tuple,
+                          bool *complete)
+{
+    int64_t values = next + shape->fields, bytes = 0;
+    uint64_t taken = 0;
+    for (int32_t i = 0; i < shape->fields; i++) {
+        tuple[i] = *word_at(ring, next + i);
+        if (!(shape->segments >> i & 1)) continue;
+        if (is_value(tuple[i])) values = take_value(ring, values, tuple[i], &tuple[i].seg);
+        else bytes += seg_bytes(tuple[i].seg);
+        if (likely(tuple[i].seg)) taken |= (uint64_t)1 << i;
+    }
+    count_more(&ring->taken_bytes, bytes);
+    *complete = likely(taken == shape->segments);
+    if (!*complete) tuple_drop(tuple, taken);
+    return values;
+}
+
 xs_ring_kind ring_take(xs_ring *ring, xs_ring_to *to, xs_slot *tuple, int64_t deadline_ns)
 {
     int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -391,8 +422,13 @@ xs_ring_kind ring_take(xs_ring *ring, xs_ring_to *to, xs_slot *tuple, int64_t de
         if (kind == RING_FAN) to->fan = (xs_fan *)(intptr_t)(first & ~(int64_t)FAN_BIT);
         else to->queue = (xs_queue *)(intptr_t)first;
         const xs_shape *shape = taken_shape(kind, to);
-        for (int32_t i = 0; i < shape->fields; i++) tuple[i] = *word_at(ring, next++);
-        count_bytes(&ring->taken_bytes, tuple_bytes(tuple, shape->segments));
+        bool complete;
+        next = take_slots(ring, next, shape, tuple, &complete);
+        if (kind == RING_TUPLE) count_more(&ring->taken_ns, work_of(to->queue->op, tuple));
+        if (unlikely(!complete)) {
+            if (kind == RING_FAN) to->queue = to->fan->edge->queue;
+            kind = RING_NO_MEMORY;
+        }
     }
     atomic_store_explicit(&ring->head, next, memory_order_release);
     if (unlikely(atomic_load_explicit(&ring->giver_parked, memory_order_relaxed)) &&

@@ -3,13 +3,18 @@
  * Only cutting the plan must not happen meanwhile (`Run.snapshot` has a lock for it). */
 #include "engine.h"
 
+static void add_results(const xs_op *op, xs_op_stats *out)
+{
+    out->emitted += counter_get(&op->emitted);
+    out->dropped += counter_get(&op->dropped);
+    out->busy_ns += op_busy_ns(op);
+}
+
 static void add_stats(const xs_op *op, xs_op_stats *out)
 {
     out->tuples += counter_get(&op->tuples);
     out->samples += counter_get(&op->samples);
-    out->emitted += counter_get(&op->emitted);
-    out->dropped += counter_get(&op->dropped);
-    out->busy_ns += op_busy_ns(op);
+    add_results(op, out);
 }
 
 void xs_op_stats_read(xs_op *op, xs_op_stats *out)
@@ -18,6 +23,9 @@ void xs_op_stats_read(xs_op *op, xs_op_stats *out)
     add_stats(op, out);
     for (int32_t part = 0; op->clone && part < op->clones; part++)
         if (op->clone[part]) add_stats(op->clone[part], out);
+    if (op->half) add_results(op->half, out); /* its tuples are orders */
+    for (int32_t part = 0; op->half && op->half->clone && part < op->half->clones; part++)
+        if (op->half->clone[part]) add_results(op->half->clone[part], out);
     for (int32_t i = 0; i < op->ins; i++) {
         int64_t peak = counter_get(&op->in[i].peak);
         if (peak > out->queue_peak) {

@@ -137,13 +137,21 @@ static int32_t take_tuple(xs_plan *plan, xs_queue *to, xs_slot *tuple)
     xs_op *op = to->op;
     if (op->plan != plan) {
         const xs_edge onwards = {.to = op, .queue = to, .port = to->port, .ring = plan->ring_out};
-        xs_op *here = ring_stand_in(&onwards);
+        xs_op *here = ring_stand_in(&onwards, tuple);
         if (here) return queue_run_owned(&here->in[to->port], tuple);
         ring_pass_owned(plan->ring_out, to, tuple);
         return XS_OK;
     }
     if (unlikely(plan->spilled && to->length)) return queue_push_owned(to, tuple);
     return queue_run_owned(to, tuple);
+}
+
+/* For the segments of a tuple from the previous part. */
+static int32_t no_memory(xs_plan *plan, xs_op *op)
+{
+    plan_out_of_memory(plan);
+    if (!plan->failed_op) plan->failed_op = op, plan->failed_port = -1;
+    return XS_FAILED;
 }
 
 /* The counterpart of admit for a part that another one feeds: takes one burst. */
@@ -162,6 +170,7 @@ static int32_t take_burst(xs_plan *plan)
         case RING_FAILED: plan->cut_off = true; return XS_END;
         case RING_SETTLE: plan->settle = true; return XS_OK;
         case RING_EMPTY: plan->cut_short = true; return XS_OK;
+        case RING_NO_MEMORY: return no_memory(plan, to.queue->op);
         }
         if (status) return status;
         if (plan_overdue(plan)) {
