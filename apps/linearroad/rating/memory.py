@@ -81,15 +81,14 @@ def _fixed_bytes(kernels: tuple[xs.Kernel, ...]) -> int:
 KEPT = 8 / 7
 REPORT_BYTES = _item_bytes(vehicles, "vid", "where", "bits") * KEPT
 QUOTED_BYTES = _item_bytes(tolls, "quoted") * KEPT
-#: Cars that stand behind accidents, as a share of those on the road; their table is 65 % full.
-STANDING_BYTES = _item_bytes(accidents, "standing") * 0.08 / 0.65
+#: Places where cars stand behind accidents in the worst second, as a share of the vehicles on the road at
+#: the end; their table never shrinks, and is two thirds full then, between three fifths and three quarters.
+STANDING_BYTES = _item_bytes(accidents, "standing") * 0.11 / (2 / 3)
 #: Sums of speeds in the first minute of a trip, as a share of the vehicles on the road; the table
 #: doubles when it is two thirds full.
 SUM_BYTES = _item_bytes(vehicles, "sum") * 0.04
 #: Charges of a second: a quarter of the reports, in arrays that double.
 WAITING_BYTES = _item_bytes(accounts, "charge_vid", "charge") / PERIOD / 4 * 1.5
-#: A page of vehicles: their balances, and its entry in a table that doubles when two thirds full.
-PAGE_BYTES = _item_bytes(accounts, "balance") * PAGE + 2 * _item_bytes(accounts, "entry")
 #: An operator with its ports, frame and record in Python, and the operators of an expressway.
 OPERATOR_BYTES = 8 * KIB
 OPERATORS = 16
@@ -98,6 +97,15 @@ DIGEST_BYTES_A_MINUTE = KINDS * DIGEST_WIDTH * 8
 DIGESTS = 3
 #: The interpreter, libraries and compiled code; rows and answers in flight.
 PROCESS_BYTES, IN_FLIGHT_BYTES = 350 * MIB, 30 * MIB
+
+
+def _entry_bytes(pages: float) -> int:
+    """The table of a copy's pages: it doubles when it is two thirds full."""
+    entry = _declared(accounts)["entry"]
+    length = len(entry)
+    while 3 * pages > 2 * length:
+        length *= 2
+    return int(length * entry.itemsize)
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,8 @@ def account_of(base: Path, expressways: int, history_bytes: int) -> Account:
         line("vehicles on the road: quoted tolls", QUOTED_BYTES * road),
         line("vehicles on the road: those that stand, sums", (STANDING_BYTES + SUM_BYTES) * road),
         line("charges that wait for the end of their second", WAITING_BYTES * road),
-        line("accounts of vehicles seen", PAGE_BYTES / PAGE * seen),
+        line("accounts: balances of vehicles seen", _item_bytes(accounts, "balance") * seen),
+        line("accounts: where they are", _entry_bytes(seen / copies / PAGE) * copies),
         line("small tables", _fixed_bytes(PER_EXPRESSWAY) * expressways + fixed),
         line("operators", OPERATOR_BYTES * OPERATORS * expressways),
         line("digests by minute", DIGESTS * DIGEST_BYTES_A_MINUTE * minutes * expressways),
