@@ -203,6 +203,14 @@ def test_the_operators_are_divided_in_order() -> None:
     assert len(run.part_seconds) == 3
 
 
+def test_no_part_has_members_of_a_region_alone() -> None:
+    q = xs.Query()
+    chained(q, source(q)).collect()
+    run = q.run(threads=3)
+    assert run.threads == 3
+    assert [len(part) for part in run.parts] == [1, 6, 1]
+
+
 def test_busy_times_decide_where_the_query_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xstream.run.MEASURE_NS", 20_000_000)
 

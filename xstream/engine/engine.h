@@ -83,8 +83,8 @@ typedef struct {
     xs_fan *fan;   /* tuples pass through the ring once for this edge and those behind it */
 } xs_edge;
 
-/* A segment and two numbers. */
-enum { ORDER_FIELDS = 3 };
+/* A segment, and the number of tuples to make from it. */
+enum { ORDER_FIELDS = 2 };
 static const xs_shape order_shape = {.fields = ORDER_FIELDS, .segments = 1};
 
 /* Edges from one port to operators of one later part: the tuple is passed over them there. */
@@ -130,12 +130,12 @@ struct xs_op {
     int64_t timed_tuples; /* weighted as well */
     int64_t first_ns;     /* of the first tuple, which may load or compile something */
     const xs_op_table *table;
-    xs_op *original;   /* of a clone */
+    xs_op *original;   /* of a clone, and of a half */
     int32_t id, ins, outs;
     bool ended;        /* a source without more tuples */
     bool ready;
     bool driven;       /* a source driven by another source, not admitted by a scheduler */
-    bool within;       /* a member of a region, which is what the engine runs */
+    xs_op *within;     /* the region that it is a member of, which is what the engine runs; or NULL */
     xs_out *out;
     xs_queue *in;      /* one per port */
     xs_shape *in_shape;
@@ -146,7 +146,8 @@ struct xs_op {
     int64_t dropped;   /* tuples or rows that it dropped: too late, or too many */
     int32_t clones;    /* parts before its own */
     xs_op *half;       /* the second half, in a later part */
-    int64_t clone_ns;  /* that its clone, and clones behind it, need for a tuple, or for one of an order */
+    int64_t clone_ns;  /* that its clones and those behind it need for a tuple, or a half for each of an
+                        * order; estimated when the plan is cut; 0: it has none */
     int32_t place;     /* in the plan's order */
 };
 

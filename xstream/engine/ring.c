@@ -4,7 +4,8 @@
  * with counts on its segments; or a mark. Only the producer writes `tail`, and only the consumer writes
  * `head`, so passing a tuple takes no lock. The samples of a small segment are copied, and the consumer
  * makes a segment of its own from them (ring.h): that costs less than the cache lines that two threads
- * would take from each other, those of counts and of memory to be reused. A thread that finds the ring full or empty polls for a moment and then parks.
+ * would take from each other, those of counts and of memory to be reused. A thread that finds the ring
+ * full or empty polls for a moment and then parks.
  *
  * A parked consumer is not woken by every tuple, because a system call costs more than many small
  * operators. It is woken when the ring holds many tuples or the producer is about to pause, and it
@@ -16,7 +17,7 @@
 #include "ring.h"
 
 enum {
-    MANY_WORDS = 2048, /* a quarter of the ring */
+    MANY_WORDS = WORDS / 4,
     /* Of work that is ahead of the consumer: */
     WAKE_NS = 100000,   /* it is woken, as it is by many words; */
     MUCH_NS = 400000,   /* the producer begins to do some of it; */
@@ -98,7 +99,7 @@ static void count_more(_Atomic int64_t *total, int64_t more)
     if (more) atomic_store_explicit(total, before + more, memory_order_release);
 }
 
-/* What stand-ins of an operator would need for a tuple; 0 if it has none. */
+/* What stand-ins of an operator would need for a tuple. */
 static int64_t work_of(const xs_op *op, const xs_slot *tuple)
 {
     if (!op->clone_ns || !op->table->order_size) return op->clone_ns;
@@ -214,7 +215,9 @@ static bool stands_in(xs_ring *ring, int64_t work_ns)
     if (ring->standing_in && (ring->until_look_ns -= work_ns) > 0) return true;
     ring->until_look_ns = LOOK_NS;
     int64_t enough = ring->standing_in ? LITTLE_NS : MUCH_NS;
-    return work_ahead(ring, enough) >= enough || fill(ring, MANY_WORDS) >= MANY_WORDS;
+    int64_t words = ring->standing_in ? MANY_WORDS : WORDS / 2;
+    return work_ahead(ring, enough) >= enough || fill(ring, words) >= words ||
+           fill_bytes(ring, BYTES / 2) >= BYTES / 2;
 }
 
 xs_op *ring_stand_in(const xs_edge *edge, const xs_slot *tuple)

@@ -4,7 +4,7 @@
 #include "engine.h"
 
 enum {
-    WORDS = 8192, /* in a ring; a power of two */
+    WORDS = 16384, /* in a ring; a power of two */
     SMALL = 256,  /* bytes: segments up to this size are copied */
 };
 
@@ -62,7 +62,7 @@ static inline uint64_t small_segments(const xs_ring *ring, const xs_slot *tuple,
     uint64_t small = 0;
     for (uint64_t left = ring->by_value ? segments : 0; left; left &= left - 1) {
         const xs_seg *seg = tuple[__builtin_ctzll(left)].seg;
-        if (!seg->block || seg_bytes(seg) > SMALL) continue;
+        if (!seg->block || !seg->width || seg_bytes(seg) > SMALL) continue;
         small |= left & -left;
         *words += value_words(seg_bytes(seg));
     }

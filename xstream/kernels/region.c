@@ -424,7 +424,7 @@ void xs_region_member(xs_op *op, int32_t i, xs_op *member, int32_t fields, const
     xs_region *region = (xs_region *)op;
     xs_member *one = &region->member[i];
     one->op = member;
-    member->within = true;
+    member->within = op;
     if (!fields) return;
     one->frame = xs_kernel_frame(member);
     one->stateful = kernel_states(member) > 0;

@@ -23,11 +23,11 @@ static void step_on(xs_rewindow *rewindow) { rewindow->next = stepped(rewindow->
 /* -- orders -------------------------------------------------------------------------------- */
 
 /* In a plan for several threads the windows may be cut by a half (see xs_op_table) in another part. An
- * order is a segment, the start of the first window in it, and their number; or WHOLE for a segment
- * that is passed on as it is. */
-enum { FIRST = 1, COUNT = 2, WHOLE = -1 };
+ * order is a segment and the number of windows in it, from its start on; if it is one, the segment is the
+ * window, or what is left of it at the end of the stream. */
+enum { COUNT = 1 };
 
-/* An order has so many bytes at most, or one window: both threads are to find something to do. */
+/* An order is for windows of so many bytes at most, or for one: both threads are to find something to do. */
 enum { ORDER_BYTES = 16 << 10 };
 
 typedef struct {
@@ -38,20 +38,20 @@ typedef struct {
 static int32_t cutter_process(xs_op *op, int32_t port, const xs_slot *order)
 {
     const xs_cutter *cutter = (xs_cutter *)op;
-    int64_t count = order[COUNT].i, next = order[FIRST].i;
-    if (count == WHOLE) {
+    int64_t count = order[COUNT].i, next = order->seg->start;
+    int32_t status = XS_OK;
+    if (count == 1) {
         xs_seg *seg = order->seg;
         if (op->plan->given != order) return emit_segment(op, 0, xs_seg_ref(seg));
         op->plan->given->seg = NULL;
         return emit_segment(op, 0, seg);
     }
-    int32_t status = XS_OK;
     for (int64_t i = 0; i < count && !status; i++, next = stepped(next, cutter->step))
         status = emit_segment(op, 0, xs_seg_subseg(order->seg, next, cutter->width));
     return status;
 }
 
-static int64_t order_size(const xs_slot *order) { return order[COUNT].i == WHOLE ? 1 : order[COUNT].i; }
+static int64_t order_size(const xs_slot *order) { return order[COUNT].i; }
 
 static xs_op *cutter_clone(xs_op *op, xs_plan *plan) { return op_copy(op, plan, sizeof(xs_cutter)); }
 
@@ -70,12 +70,14 @@ static xs_op *rewindow_halve(xs_op *op, xs_plan *part)
 }
 
 /* Not counted as emitted: the half counts the windows. Takes over the count on `seg`. */
-static int32_t pass_order(xs_op *op, xs_seg *seg, int64_t first, int64_t count)
+static int32_t pass_order(xs_op *op, xs_seg *seg, int64_t count)
 {
     if (unlikely(!seg)) return op_out_of_memory(op);
-    xs_slot order[ORDER_FIELDS] = {{.seg = seg}, {.i = first}, {.i = count}};
+    xs_slot order[ORDER_FIELDS] = {{.seg = seg}, {.i = count}};
+    op->plan->given = order;
     int32_t status = pass(op->out[0].edge, order, &order_shape);
-    xs_seg_drop(seg);
+    op->plan->given = NULL;
+    tuple_drop(order, order_shape.segments);
     return status;
 }
 
@@ -87,12 +89,11 @@ static int32_t order_full_windows(xs_rewindow *rewindow)
     int32_t status = XS_OK;
     while (!status && rewindow->next <= stop - width) {
         int64_t first = rewindow->next, count = (stop - width - first) / step + 1;
-        int64_t most = ORDER_BYTES / kept->itemsize / step;
+        int64_t most = ORDER_BYTES / kept->itemsize / (step > width ? step : width);
         if (count > most) count = most ? most : 1;
         int64_t last = first + (count - 1) * step;
         rewindow->next = stepped(last, step);
-        status = pass_order(&rewindow->op, xs_seg_subseg(kept, first, last + width - first), first,
-                            count > 1 ? count : WHOLE);
+        status = pass_order(&rewindow->op, xs_seg_subseg(kept, first, last + width - first), count);
     }
     return status;
 }
@@ -126,7 +127,7 @@ static int32_t rewindow_process(xs_op *op, int32_t port, const xs_slot *tuple)
         kept->last_start = seg->start;
         kept->last_stop = seg_stop(seg);
         step_on(rewindow);
-        return rewindow->orders ? pass_order(op, xs_seg_ref(seg), seg->start, WHOLE) : XS_FORWARD;
+        return rewindow->orders ? pass_order(op, xs_seg_ref(seg), 1) : XS_FORWARD;
     }
     int32_t status = stretch_add(op, kept, seg, rewindow->next);
     if (status || !kept->seg) return status;
@@ -141,7 +142,7 @@ static int32_t rewindow_finish(xs_op *op)
     xs_seg *rest = rewindow->kept.seg;
     rewindow->kept.seg = NULL;
     if (!rest) return XS_OK;
-    if (rewindow->flush && rewindow->orders) return pass_order(op, rest, rest->start, WHOLE);
+    if (rewindow->flush && rewindow->orders) return pass_order(op, rest, 1);
     if (rewindow->flush) return emit_segment(op, 0, rest);
     xs_seg_drop(rest);
     return XS_OK;

@@ -136,7 +136,7 @@ static double try_share(xs_cutting *cut, double share)
     for (int32_t i = 0; i < plan->ops; i++) cut->early[i] = true;
     for (int32_t i = 0; i < plan->ops; i++) {
         const xs_op *op = plan->order[i];
-        cut->early[i] = i < plan->entries ||
+        cut->early[i] = i < plan->entries || op->within ||
                         (cut->early[i] && i <= cut->group[cut->group_of[i]].last);
         if (cut->early[i]) before += work(op), cut->count++;
         for (int32_t port = 0; port < op->outs && !cut->early[i]; port++)
@@ -178,6 +178,8 @@ static int32_t divide(xs_cutting *cut, int32_t parts)
         }
         found++;
     }
+    for (int32_t i = 0; i < ops; i++)
+        if (cut->plan->order[i]->within) cut->part[i] = cut->part[cut->plan->order[i]->within->place];
     return found;
 }
 

@@ -82,8 +82,23 @@ static xs_plan *only_target(const xs_op *op)
     return target && target->part > op->plan->part ? target : NULL;
 }
 
-/* The half takes over the operator's edges, and a clone of it stands in for it in the operator's part. */
-static bool halve(xs_op *op, xs_plan *target)
+/* Clones of a half in the parts before its own, wherever a clone behind it can use what it makes. */
+static bool clone_half(xs_plan *plan, xs_op *half, int32_t first)
+{
+    const xs_out *out = &half->out[0];
+    for (int32_t p = first; p < half->plan->part; p++) {
+        bool used = false;
+        for (int32_t e = 0; e < out->edges; e++) {
+            xs_op **clone = out->edge[e].to->clone;
+            used |= clone && clone[p];
+        }
+        if (used && !clone_into(xs_plan_part(plan, p), half)) return false;
+    }
+    return true;
+}
+
+/* The half takes over the operator's edges. */
+static bool halve(xs_plan *plan, xs_op *op, xs_plan *target)
 {
     xs_op *half = op->half = op->table->halve(op, target);
     xs_out *outs = half ? calloc(1, sizeof *outs) : NULL;
@@ -97,7 +112,7 @@ static bool halve(xs_op *op, xs_plan *target)
     half->out = outs;
     *outs = op->out[0];
     op->out[0] = (xs_out){.shape = order_shape};
-    return !xs_plan_connect(op, 0, half, 0) && clone_into(op->plan, half);
+    return !xs_plan_connect(op, 0, half, 0) && clone_half(plan, half, op->plan->part);
 }
 
 static bool halve_all(xs_plan *plan, int32_t ops)
@@ -105,36 +120,36 @@ static bool halve_all(xs_plan *plan, int32_t ops)
     for (int32_t i = 0; i < ops; i++) {
         xs_op *op = plan->order[i];
         xs_plan *target = op->table->halve && !plan->copies ? only_target(op) : NULL;
-        if (target && !halve(op, target)) return false;
+        if (target && !halve(plan, op, target)) return false;
     }
     return true;
 }
 
-/* What clones of an operator and of those behind it need for a tuple, by the busy times so far; for a
- * half, what those behind it need for a tuple that it makes. */
-static void estimate(xs_op *op, const xs_op *measured)
+/* What clones of an operator and of those behind it need for a tuple, by the busy times so far. An
+ * operator with several outputs emits each tuple on one of them. */
+static void estimate(xs_op *op)
 {
     enum { LEAST_NS = 20 };
-    double emitted = (double)(measured->emitted + 1), ns = 0;
+    double behind = 0, tuples = (double)(op->tuples + 1), each = 1, own = 0;
     for (int32_t port = 0; port < op->outs; port++)
-        for (int32_t e = 0; e < op->out[port].edges; e++) ns += (double)op->out[port].edge[e].to->clone_ns;
-    if (op == measured) {
-        double tuples = (double)(op->tuples + 1);
-        ns = ns * emitted / tuples + (double)op_steady_ns(op) / tuples;
-    }
-    op->clone_ns = LEAST_NS + (int64_t)ns;
+        for (int32_t e = 0; e < op->out[port].edges; e++)
+            behind += (double)op->out[port].edge[e].to->clone_ns / op->outs;
+    bool half = op->original != NULL;
+    if (!half) each = (double)(op->emitted + 1) / tuples;
+    if (!half && op->timed_tuples > 1) own = (double)op_steady_ns(op) / tuples;
+    op->clone_ns = LEAST_NS + (int64_t)(own + behind * each);
 }
 
 static void estimate_all(xs_plan *plan, int32_t ops)
 {
     for (int32_t i = ops - 1; i >= 0; i--) {
         xs_op *op = plan->order[i];
-        if (op->clone) estimate(op, op);
-        if (op->half) estimate(op->half, op);
+        if (op->clone) estimate(op);
+        if (op->half) estimate(op->half);
     }
 }
 
-/* Edges to other parts go through the ring; those between clones are called directly. */
+/* Edges to other parts go through the ring; those from clones to clones are called directly. */
 static void wire(xs_op *op, xs_plan *part)
 {
     for (int32_t port = 0; port < op->outs; port++)
