@@ -81,8 +81,8 @@ def _fixed_bytes(kernels: tuple[xs.Kernel, ...]) -> int:
 KEPT = 8 / 7
 REPORT_BYTES = _item_bytes(vehicles, "vid", "where", "bits") * KEPT
 QUOTED_BYTES = _item_bytes(tolls, "quoted") * KEPT
-#: Places where cars stand behind accidents in the worst second, as a share of the vehicles on the road at
-#: the end; their table never shrinks, and is two thirds full then, between three fifths and three quarters.
+#: Places where cars stand behind accidents in the worst second, as a share of the vehicles on the
+#: road at the end. Their table never shrinks; it is three fifths to three quarters full then.
 STANDING_BYTES = _item_bytes(accidents, "standing") * 0.11 / (2 / 3)
 #: Sums of speeds in the first minute of a trip, as a share of the vehicles on the road; the table
 #: doubles when it is two thirds full.
