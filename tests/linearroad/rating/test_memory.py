@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from linearroad.operators.accounts import accounts
 from linearroad.rating.memory import _declared, _entry_bytes
 
