@@ -44,6 +44,7 @@ typedef struct xs_kernel {
     int8_t mode;     /* xs_kernel_mode */
     bool send_failed, at_end;
     int8_t path; /* xs_kernel_path */
+    uint16_t in_a_row; /* inputs that lay behind the one before, up to now */
 
     xs_output *output;
     uint64_t used; /* bit mask of the input fields that the kernel reads */
@@ -68,22 +69,32 @@ xs_rolling *kernel_rolling(xs_op *op, int32_t k);
 const void *kernel_contiguous(xs_seg *seg, xs_block **hold);
 static inline bool is_window(const xs_shape *shape) { return shape->fields == 1 && shape->segments; }
 
-/* Requests the samples behind a window, which are likely to be the next one: memory would be idle until
- * then. Only where the window itself lies behind the one before, whose end is in `behind`. A loop that
- * computes more needs the space in the L1 cache, and wants them in L2 only. */
-static inline void prefetch_behind(const char **behind, const char *data, int64_t bytes, bool into_l1)
+/* Requests up to `most` bytes from an address on. */
+static inline void prefetch_range(const char *at, int64_t bytes, int64_t most, bool into_l1)
 {
     enum { LINE = 64 };
-    const int64_t most = into_l1 ? 2 << 10 : 8 << 10;
-    bool in_a_row = *behind == data;
-    *behind = data + bytes;
-    if (!in_a_row) return;
-    int64_t ahead = bytes / 2 < most ? bytes / 2 : most;
-    _Pragma("GCC unroll 8") for (int64_t i = 0; i < ahead; i += LINE) {
-        if (into_l1) __builtin_prefetch(data + bytes + i);
-        else __builtin_prefetch(data + bytes + i, 0, 2);
+    if (bytes > most) bytes = most;
+    _Pragma("GCC unroll 8") for (int64_t i = 0; i < bytes; i += LINE) {
+        if (into_l1) __builtin_prefetch(at + i);
+        else __builtin_prefetch(at + i, 0, 2);
         __asm__ volatile(""); /* gcc removes loops that do nothing else */
     }
+}
+
+/* Requests the samples behind a window, which are likely to be the next one: memory would be idle until
+ * then. Only where the window itself lies behind the one before, whose end is in `behind`. A loop that computes more needs the space
+ * in the L1 cache, and wants them in L2 only; one that computes little wants more of them if they are not
+ * in a cache, because so many windows lay in a row. */
+static inline void prefetch_behind(const char **behind, uint16_t *in_a_row, const char *data, int64_t bytes,
+                                   bool into_l1)
+{
+    enum { L1_BYTES = 2 << 10, L2_BYTES = 8 << 10, CACHED_BYTES = 16 << 20 };
+    bool again = *behind == data;
+    *behind = data + bytes;
+    *in_a_row = !again ? 0 : *in_a_row < UINT16_MAX ? *in_a_row + 1 : UINT16_MAX;
+    if (!again) return;
+    if (into_l1 && *in_a_row * bytes > CACHED_BYTES) prefetch_range(data + bytes, bytes, L2_BYTES, false);
+    prefetch_range(data + bytes, bytes / 2, into_l1 ? L1_BYTES : L2_BYTES, into_l1);
 }
 
 /* What the adapter of a kernel calls (XS_FRAME_ALLOCATE and XS_FRAME_KEEP in kernel.h). */

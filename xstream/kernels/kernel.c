@@ -152,7 +152,7 @@ static int32_t map_window(xs_kernel *kernel, const xs_slot *tuple)
     if (unlikely(kernel->outgrown || frame[XS_FRAME_RAISED] || kernel->send_failed))
         return after_call(kernel);
     if (kernel->in_place == 0) /* a loop over single samples, which waits for memory */
-        prefetch_behind(&kernel->behind, kernel->first_data, seg_bytes(seg), true);
+        prefetch_behind(&kernel->behind, &kernel->in_a_row, kernel->first_data, seg_bytes(seg), true);
     xs_slot made = {.seg = output->seg};
     output->seg = NULL;
     int32_t status = emit_giving(&kernel->op, 0, &made, &made);

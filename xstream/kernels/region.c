@@ -31,6 +31,7 @@ typedef struct {
     bool stateful; /* some member keeps state */
     bool maps_windows; /* the only output is a new window */
     const char *behind; /* of the input before: the address of its end */
+    uint16_t in_a_row;
     xs_slot *made;    /* results of a batch that wait to be emitted together; made for the first one */
     int32_t waiting;  /* how many of them */
     bool batch;       /* is being processed */
@@ -281,7 +282,7 @@ static int32_t region_window(xs_region *region, const xs_slot *tuple)
     region->input = tuple;
     region->call(frame);
     if (region->maps_windows)
-        prefetch_behind(&region->behind, region->data, seg_bytes(seg), false);
+        prefetch_behind(&region->behind, &region->in_a_row, region->data, seg_bytes(seg), false);
     return after_call(region);
 }
 
