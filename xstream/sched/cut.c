@@ -38,11 +38,13 @@ bool may_clone(const xs_plan *plan, xs_range queued, const xs_op *op)
            (op->place < queued.low || op->place > queued.high);
 }
 
-/* The cost of an operator: its busy time, a little for each tuple passed, and a minimum per operator. */
+/* The cost of an operator: its busy time, a little for each tuple passed, and a minimum per operator. The
+ * first tuple alone says little: it may open a file, load code or touch memory for the first time. */
 static double work(const xs_op *op)
 {
     enum { PASS_NS = 5 };
     if (op->within) return 0;
+    if (op->timed_tuples <= 1) return 1.0;
     return 1.0 + (double)(op_steady_ns(op) + PASS_NS * op->tuples);
 }
 
