@@ -76,6 +76,31 @@ static int64_t *starts(xs_manager *manager, xs_seg *recording, int32_t parts, in
     return start;
 }
 
+/* The branches of the first part, of a source that took long for the only tuple so far. */
+static int branches_beside(xs_manager *manager, xs_seg *recording)
+{
+    const xs_shape one[1] = {{1, 1}};
+    xs_plan *plan = xs_plan_new(manager);
+    xs_op *source = added(xs_op_array_source(plan, recording, WINDOW, 1, 1, 0), one, 0, one);
+    xs_op *branch[BRANCHES];
+    for (int i = 0; i < BRANCHES; i++) {
+        branch[i] = added(xs_op_rewindow(plan, WINDOW, 0, 1), one, 1, one);
+        xs_op *sink = added(xs_op_collect(plan), one, 1, NULL);
+        xs_plan_connect(source, 0, branch[i], 0);
+        xs_plan_connect(branch[i], 0, sink, 0);
+        branch[i]->busy_ns = branch[i]->first_ns = 1000;
+        branch[i]->tuples = branch[i]->timed_tuples = 1;
+    }
+    source->busy_ns = source->first_ns = 1000000;
+    source->tuples = source->timed_tuples = 1;
+    xs_plan_prepare(plan, XS_DF, 64, 0);
+    xs_plan_cut(plan, 2);
+    int beside = 0;
+    for (int i = 0; i < BRANCHES; i++) beside += xs_op_part(branch[i]) == 0;
+    xs_plan_free(plan);
+    return beside;
+}
+
 int main(int argc, char **argv)
 {
     int64_t windows = argc > 1 ? atol(argv[1]) : 20000;
@@ -93,6 +118,11 @@ int main(int argc, char **argv)
                 return 1;
             }
             free(start);
+        }
+        int beside = branches_beside(manager, recording);
+        if (beside < BRANCHES / 2 - 1 || beside > BRANCHES / 2 + 1) {
+            fprintf(stderr, "wrong: %d of %d branches in the first part\n", beside, BRANCHES);
+            return 1;
         }
         free(alone);
         xs_seg_drop(recording);
