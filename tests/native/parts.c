@@ -76,7 +76,7 @@ static int64_t *starts(xs_manager *manager, xs_seg *recording, int32_t parts, in
     return start;
 }
 
-/* The branches of the first part, of a source that took long for the only tuple so far. */
+/* The branches of the first part, of a source that took long for one of its first tuples. */
 static int branches_beside(xs_manager *manager, xs_seg *recording)
 {
     const xs_shape one[1] = {{1, 1}};
@@ -91,8 +91,9 @@ static int branches_beside(xs_manager *manager, xs_seg *recording)
         branch[i]->busy_ns = branch[i]->first_ns = 1000;
         branch[i]->tuples = branch[i]->timed_tuples = 1;
     }
-    source->busy_ns = source->first_ns = 1000000;
-    source->tuples = source->timed_tuples = 1;
+    source->busy_ns = 1000000;
+    source->least_ns = 100;
+    source->tuples = source->timed_tuples = 2;
     xs_plan_prepare(plan, XS_DF, 64, 0);
     xs_plan_cut(plan, 2);
     int beside = 0;

@@ -129,6 +129,7 @@ struct xs_op {
 
     int64_t timed_tuples; /* weighted as well */
     int64_t first_ns;     /* of the first tuple, which may load or compile something */
+    int64_t least_ns;     /* of a source: that the quickest timed tuple took */
     const xs_op_table *table;
     xs_op *original;   /* of a clone, and of a half */
     int32_t id, ins, outs;

@@ -38,13 +38,13 @@ bool may_clone(const xs_plan *plan, xs_range queued, const xs_op *op)
            (op->place < queued.low || op->place > queued.high);
 }
 
-/* The cost of an operator: its busy time, a little for each tuple passed, and a minimum per operator. The
- * first tuple alone says little: it may open a file, load code or touch memory for the first time. */
+/* The cost of an operator: its busy time, a little for each tuple passed, and a minimum per operator. A
+ * source opens its file and reads rows for many tuples with one of its first ones; so the quickest counts. */
 static double work(const xs_op *op)
 {
     enum { PASS_NS = 5 };
     if (op->within) return 0;
-    if (op->timed_tuples <= 1) return 1.0;
+    if (op->least_ns) return 1.0 + (double)((op->least_ns + PASS_NS) * op->tuples);
     return 1.0 + (double)(op_steady_ns(op) + PASS_NS * op->tuples);
 }
 
@@ -55,6 +55,7 @@ typedef struct {
     double total, done;
     int32_t last;  /* place of the last operator that an earlier part gets */
     int32_t least; /* at least this one, because another cut was just before it */
+    int32_t ops, idle; /* operators, and those of them that have seen no tuple so far */
     bool full;
 } xs_group;
 
@@ -70,6 +71,15 @@ typedef struct {
 } xs_cutting;
 
 enum { UNKNOWN = -1 };
+
+/* The work of the operator at a place. Where most operators of a group have seen no tuple yet, the busy
+ * times of the others say nothing about how to divide it. */
+static double work_at(const xs_cutting *cut, int32_t i)
+{
+    const xs_group *group = &cut->group[cut->group_of[i]];
+    const xs_op *op = cut->plan->order[i];
+    return 2 * group->idle > group->ops && !op->within ? 1.0 : work(op);
+}
 
 /* Every edge that a tuple may take without being queued leads to a later place. */
 static void find_groups(xs_cutting *cut)
@@ -87,8 +97,13 @@ static void find_groups(xs_cutting *cut)
                 int32_t to = op->out[port].edge[e].to->place;
                 of[to] = of[to] == UNKNOWN || of[to] == of[i] ? of[i] : several;
             }
-        cut->group[of[i]].total += work(op);
-        cut->total += work(op);
+        if (op->within) continue;
+        cut->group[of[i]].ops++;
+        cut->group[of[i]].idle += !op->tuples;
+    }
+    for (int32_t i = 0; i < plan->ops; i++) {
+        cut->group[of[i]].total += work_at(cut, i);
+        cut->total += work_at(cut, i);
     }
 }
 
@@ -118,7 +133,7 @@ static void fill_groups(xs_cutting *cut, double share)
         xs_group *group = &cut->group[cut->group_of[i]];
         if (group->full) continue;
         const xs_op *op = plan->order[i];
-        double aim = share * group->total, after = group->done + work(op);
+        double aim = share * group->total, after = group->done + work_at(cut, i);
         bool clonable = may_clone(plan, cut->queued, op);
         group->full = after > aim;
         if (group->full && (clonable || after - aim > aim - group->done)) continue;
@@ -140,7 +155,7 @@ static double try_share(xs_cutting *cut, double share)
         const xs_op *op = plan->order[i];
         cut->early[i] = i < plan->entries || op->within ||
                         (cut->early[i] && i <= cut->group[cut->group_of[i]].last);
-        if (cut->early[i]) before += work(op), cut->count++;
+        if (cut->early[i]) before += work_at(cut, i), cut->count++;
         for (int32_t port = 0; port < op->outs && !cut->early[i]; port++)
             for (int32_t e = 0; e < op->out[port].edges; e++) {
                 int32_t to = op->out[port].edge[e].to->place;

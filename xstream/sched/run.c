@@ -69,6 +69,7 @@ static int32_t admit_from(xs_op *source, int64_t burst)
         if (plan->timed) {
             int64_t own_ns = engine_now_ns() - begin - plan->child_ns;
             if (unlikely(!source->timed_tuples) && plan->weight == 1) source->first_ns = own_ns;
+            if (!source->least_ns || own_ns < source->least_ns) source->least_ns = own_ns;
             counter_add(&source->busy_ns, plan->weight * own_ns);
             counter_add(&source->timed_tuples, plan->weight);
         }
