@@ -82,9 +82,9 @@ static inline void prefetch_range(const char *at, int64_t bytes, int64_t most, b
 }
 
 /* Requests the samples behind a window, which are likely to be the next one: memory would be idle until
- * then. Only where the window itself lies behind the one before, whose end is in `behind`. A loop that computes more needs the space
- * in the L1 cache, and wants them in L2 only; one that computes little wants more of them if they are not
- * in a cache, because so many windows lay in a row. */
+ * then. Only where the window itself lies behind the one before, whose end is in `behind`. A loop that
+ * computes more needs the space in the L1 cache, and wants them in L2 only. One that computes little wants
+ * more of them where so many windows lay in a row that they come from memory. */
 static inline void prefetch_behind(const char **behind, uint16_t *in_a_row, const char *data, int64_t bytes,
                                    bool into_l1)
 {
